@@ -169,6 +169,7 @@ check:
 	@scripts/check_rooms.sh
 	@scripts/check_arch.sh
 	@scripts/check_links.sh
+	@scripts/check_words.sh
 	@$(MAKE) --no-print-directory check-arch
 	@clang-format --dry-run --Werror $(C_FILES)
 	+@$(PARALLEL) -k all $(TIDY)
@@ -230,5 +231,5 @@ clean:
 
 include tests/tests.mk
 
-# Not what virtual machines have unpacked, nor what is built for other machines.
+# Not in unpacked virtual machines, nor in builds for other machines.
 -include $(shell find $(B) \( -path '$(B)/vm' -o -path '$(B)/arm64' \) -prune -o -name '*.d' -type f -print 2>/dev/null)

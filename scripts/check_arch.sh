@@ -18,9 +18,9 @@ if grep -rnE "(^|[^A-Za-z0-9_\\])($names)([^A-Za-z0-9_]|$)" user bpf include --i
 	exit 1
 fi
 
-# What leakmon is not built for is refused in words of its own, by the sources and by the Makefile.
+# Unsupported targets are refused with a message, by the sources and by the Makefile.
 for target in i386-linux-gnu arm-linux-gnueabihf aarch64_be-linux-gnu x86_64-linux-gnux32; do
-	# shellcheck disable=SC2086 # a compiler, perhaps behind another program
+	# shellcheck disable=SC2086 # a compiler, possibly run by another program
 	if ! ${CLANG:-clang} --target="$target" -E -x c user/main.c 2>&1 >/dev/null |
 		grep -q 'error: "leakmon is built for 64-bit little-endian processors only"'; then
 		echo "user/main.c: compiles for $target" >&2

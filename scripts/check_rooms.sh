@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# check_rooms.sh: which wing of user/ may include headers of which others, and the order of the rooms
-# within each wing. A room includes its own headers and those of rooms before it; so no two wings and
-# no two rooms include each other. No runtime includes another one's header. The two tables are the
-# picture of the architecture: user/doc/architecture.md explains it.
+# check_rooms.sh: checks which other wings each wing of user/ includes, and the order of the rooms within
+# each wing. A room includes its own headers and those of earlier rooms, so no two wings and no two rooms
+# include each other. No runtime includes another one's header. The two tables define the architecture,
+# which user/doc/architecture.md explains.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -15,7 +15,7 @@ for package in ${*:-prometheus prometheus-node-exporter nginx}; do
 		{ apt-get update -q >/dev/null 2>&1 && apt-get download -q "$package" >/dev/null 2>&1; } ||
 		echo "consumers.sh: the package $package cannot be downloaded: its tests will skip" >&2
 done
-# Only the programs: make would mistake etc/init.d for one of its own files.
+# Only the programs: make would take etc/init.d for an included makefile.
 for archive in *.deb; do
 	[ -e "$archive" ] && dpkg --fsys-tarfile "$archive" | tar -x -C .. --wildcards './usr/*bin/*'
 done

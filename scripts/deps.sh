@@ -9,29 +9,29 @@
 # nothing is missing.
 # runtimes are compilers of up to 760 MB, and other releases of Node, Java and esbuild unpacked into
 # LEAKMON_RUNTIMES; without them, tests that need one are skipped.
-# dotnet also fetches programs that bring .NET along, with npm, into LEAKMON_RUNTIMES
+# dotnet also fetches programs that include .NET, with npm, into LEAKMON_RUNTIMES
 # (~/.cache/leakmon/runtimes); without them, tests that need one are skipped.
-# reports are the compilers, interpreters and libraries of tests/reports; what is missing there is named.
+# reports are the compilers, interpreters and libraries of tests/reports; missing ones are listed.
 # trixie makes a tree of Debian 13 in LEAKMON_RUNTIMES, with newer compilers than this system's:
 # 330 MB fetched, 2 GB, about 3 minutes; bullseye one of Debian 11, with older ones. Without them, tests
 # that need one are skipped.
 # pythons makes trees of Debian 13, of the release after it and of sid, with CPython 3.13 to 3.15:
 # 300 MB each. Without them, only this system's Python and pyenv's are tested.
-# versions are all runtimes and allocators of `make versions`: the groups above that have some, and trees of
-# Debian 11, 13 and sid with them; 7 GB.
-# debian13 is a tree of that release with what the groups build and unit have, for `make debian13`; 1.5 GB.
+# versions are all runtimes and allocators of `make versions`: those of the groups above, and trees of
+# Debian 11, 13 and sid with more; 7 GB.
+# debian13 is a tree of that release with the groups build and unit, for `make debian13`; 1.5 GB.
 # arm64 builds and tests leakmon for that machine on another one; without it, `make test` leaves that
-# out. Debian must know of its packages first: dpkg --add-architecture arm64 && apt-get update.
+# out. Enable its packages first: dpkg --add-architecture arm64 && apt-get update.
 # CC, CLANG and BPFTOOL replace Debian's tools of these names.
 #
-# A dependency is missing if it cannot be found, whatever its origin: any compiler will do. For
+# A dependency is missing if it cannot be found, from any source: any compiler will do. For
 # packages without a second word dpkg decides; on other systems they count as present.
 #
 # redis-tools contains the binary of redis-server (it chooses by its name): the package redis-server
 # would start a daemon on the machine, and may conflict with the user's own.
 set -eu
 
-# What programs with another release's allocators need (tests/runtimes/allocators.sh).
+# Packages for programs with another release's allocators (tests/runtimes/allocators.sh).
 allocators=libc6,libstdc++6,libgcc-s1,libjemalloc2,libjemalloc-dev,libtcmalloc-minimal4t64
 allocators=$allocators,libgoogle-perftools-dev,libmimalloc3,libmimalloc-dev,musl,musl-dev
 
@@ -349,7 +349,7 @@ is_there() {
 
 runtimes=${LEAKMON_RUNTIMES:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/leakmon/runtimes}
 
-# A tree of another release, in which only what is compiled for tests is run. TREE PACKAGE…
+# grow_tree TREE PACKAGE…: makes a tree of another release, which only runs programs compiled for tests.
 grow_tree() {
 	release=$1 tree=$runtimes/$1
 	[ "$release" != debian13 ] || release=trixie
@@ -366,7 +366,7 @@ grow_tree() {
 		mv "$tree.new" "$tree"
 	fi
 	echo "leakmon: installing in it: $*" >&2
-	# In a namespace of its own, in which ghc finds its libraries by /proc.
+	# In a separate namespace, where ghc finds its libraries through /proc.
 	unshare -m sh -c "mount -t proc proc '$tree/proc' && exec chroot '$tree' sh -c \"\$1\"" sh \
 		"export DEBIAN_FRONTEND=noninteractive
 		apt-get install -y -q --no-install-recommends $* && apt-get clean" \
@@ -378,7 +378,7 @@ fetch_npm() {
 	npm pack --silent "$1" >/dev/null && tar -xzf ./*.tgz --strip-components=1 && rm -f ./*.tgz
 }
 
-# Packages of another release, PACKAGE,...@RELEASE, with package lists of their own.
+# fetch_deb PACKAGE,...@RELEASE: fetches packages of another release, with separate package lists.
 fetch_deb() {
 	mkdir -p apt/lists/partial apt/archives/partial
 	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \

@@ -4,7 +4,7 @@
 # fuzz.sh DIRECTORY SECONDS PROGRAM…: runs libFuzzer programs, two at a time, each for SECONDS.
 #
 # DIRECTORY/corpus/NAME   seeds from real files, those of tests/fuzz/corpus (`make fuzz-corpus`), and
-#                         what libFuzzer adds; kept for the next run
+#                         libFuzzer's additions; kept for the next run
 # DIRECTORY/crashes       former findings, run first every time
 # DIRECTORY/NAME.log      output of the program
 set -eu
@@ -83,7 +83,7 @@ pthread_key_data_data 64 1 8
 END
 }
 
-# Functions in functions, of two files: one line table, calls at several lines.
+# Inlined functions of two files: one line table, calls at several lines.
 write_inlines() {
 	cat <<'END'
 #define INLINED static inline __attribute__((always_inline))
@@ -245,8 +245,8 @@ make_process_seeds() {
 		>"$1/large"
 }
 
-# Of 12 bytes each (tests/unit/forged_words.h): one, and several, since libFuzzer begins with inputs as long
-# as the longest.
+# Changes of 12 bytes each (tests/unit/forged_words.h): one, and several, since libFuzzer begins with inputs
+# as long as the longest.
 make_change_seeds() {
 	printf '\7\0\0\3\1\0\0\0\0\0\0\0' >"$1/change"
 	for what in 0 1 2 3 4 5 6 7; do
@@ -316,7 +316,7 @@ finish() {
 	grep -v -e '^#[0-9]*	' -e '^stat::' -e '^INFO: ' "$log" | tail -n 60
 }
 
-# Both of a pair take the same time.
+# Both programs of a pair take the same time.
 run_pair() {
 	running=''
 	start "$1"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # fuzz_corpus.sh DIRECTORY KEPT PROGRAM…: of the inputs that fuzzers found, in DIRECTORY/corpus/NAME and in
-# KEPT/NAME.tar.xz, keeps a few of at most 4 KiB that together reach as much as all of these.
+# KEPT/NAME.tar.xz, keeps a few of at most 4 KiB that together cover as much code as all.
 # The archive is the same for the same inputs.
 set -eu
 

@@ -28,6 +28,6 @@ llvm-cov export -summary-only -instr-profile="$profiles/all" $objects 2>"$profil
 import json, os, sys
 for entry in sorted(json.load(sys.stdin)["data"][0]["files"], key=lambda entry: entry["filename"]):
     lines, name = entry["summary"]["lines"], os.path.relpath(entry["filename"])
-    # What fuzzers only need is not what they are for.
+    # Leave out helper code of the fuzzers.
     if name.startswith("user/") and lines["covered"]:
         print("%-44s %5d of %5d lines, %5.1f%%" % (name, lines["covered"], lines["count"], lines["percent"]))'

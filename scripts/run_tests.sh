@@ -6,7 +6,7 @@
 # Runs cmocka programs, N at once (default: one per CPU); those after another -j begin when all before
 # have ended. Closes with one line for all. Each program's output is printed whole when it ends. One
 # that takes longer than $TEST_LIMIT seconds (default 1800) is killed, and has failed. Skipped tests
-# say why themselves; they are counted, so that nobody takes them for passed.
+# say why themselves; they are counted separately, so that they do not pass for passed.
 #
 # EMULATOR: a program that runs them.
 #
@@ -85,7 +85,7 @@ has_ended() {
 	[[ " ${alive[*]} " != *" $1 "* ]]
 }
 
-# Until fewer than so many run.
+# wait_below N: waits until fewer than N programs run.
 wait_below() {
 	local -a alive stopped
 	local pid

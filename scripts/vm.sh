@@ -11,8 +11,7 @@
 # the other one's programs are cross-built (`make ARCH=arm64 ...`), and its busybox is fetched.
 # VM_TIMEOUT: seconds per kernel (900; 7200 for another machine's). VM_TESTS: only tests of
 # tests/vm/init with one of these words in their names or arguments. VM_APPEND: more of the kernel's
-# command line (lockdown=integrity); by default preempt=full, since a program that is preempted anywhere
-# shows what others hide.
+# command line (lockdown=integrity); by default preempt=full, since preemption anywhere reveals more bugs.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -127,7 +126,7 @@ release_source() {
 	esac
 }
 
-# Options of apt-get for the machine's packages of another release, with package lists of their own.
+# Sets the options of apt-get for the machine's packages of another release, with separate package lists.
 release_options() {
 	lists=$PWD/$work/apt-$1
 	options="-q -o APT::Architecture=$debian -o APT::Architectures=$debian -o Dir::State=$lists
@@ -145,7 +144,7 @@ release_options() {
 }
 
 # Unpacks packages for the machine into $work/NAME, of RELEASE (of this system's, if it is empty);
-# what is missing leaves tests out.
+# tests of missing packages are left out.
 packages_fetch() { # NAME RELEASE PACKAGE…
 	name=$1 release=$2
 	shift 2
@@ -168,7 +167,7 @@ packages_fetch() { # NAME RELEASE PACKAGE…
 	echo "$release $*" >"$work/$name.list"
 }
 
-# Copies what packages_fetch() has unpacked, without its papers, to a folder that has /bin and /lib.
+# Copies the files unpacked by packages_fetch(), without documentation, to a folder that has /bin and /lib.
 packages_install() { # NAME FOLDER
 	mkdir -p "$2/usr/bin" "$2/usr/lib"
 	for name in bin lib; do
@@ -199,7 +198,7 @@ signed_install() {
 	cp "$build/truth/backtrace_preload.so" "$root/signed/bin/"
 }
 
-# Unit tests that qemu's emulation of programs cannot run (tests/tests.mk), and what they start.
+# Installs unit tests that qemu's user emulation cannot run (tests/tests.mk), and their programs.
 units_install() {
 	mkdir -p "$root/unit" "$root/etc"
 	echo '127.0.0.1 localhost' >"$root/etc/hosts"

@@ -16,8 +16,8 @@
 # The sanitised twin of every object, for the unit tests, in one library that each of them loads:
 # linked into each, it takes longer than their compilation. Calls between files go by name, so a test
 # may define a function in place of the library's.
-# Without the sanitizers for another machine: under an emulator they cost 5 to 20 s a program, and find
-# what they find on this one.
+# Without the sanitizers for another machine: under an emulator they cost 5 to 20 s per program, and find
+# nothing that they do not find here.
 SAN         := -Og -g1 -Wno-maybe-uninitialized -Wno-format-truncation -fno-omit-frame-pointer -fPIC \
 	-fno-semantic-interposition $(if $(FOREIGN),,-fsanitize=address,undefined)
 # The C++ compiler of the same machine.
@@ -36,7 +36,7 @@ UNIT_LONG   := $(addprefix $(B)/unit/test_,profile_sites unwind_hostile verdict)
 E2E_LONG    := $(addprefix $(B)/e2e/test_e2e_,profile diagnose runtime_hotspot top profile_adversary ledger)
 E2E_ALONE   := $(addprefix $(B)/e2e/test_e2e_,hosts html locked_memory many no_harm no_harm_runs \
 	profile_targets profile_truth threads_before)
-# Beside each other and the fuzzers: they wait minutes for growth and for kills.
+# In parallel with each other and the fuzzers: they wait minutes for growth and for kills.
 E2E_WAITING := $(addprefix $(B)/e2e/test_e2e_,triage oom)
 E2E_BESIDE  := $(filter-out $(E2E_LONG) $(E2E_ALONE) $(E2E_WAITING),$(E2E_TESTS))
 # Public bug reports as programs, for tests of `diagnose`.
@@ -59,9 +59,9 @@ test: deps
 	+@$(MAKE) --no-print-directory -j 2 --output-sync=target e2e-waiting fuzz
 	@! $(DEPS) --check arm64 2>/dev/null || $(MAKE) --no-print-directory unit-arm64
 
-# What qemu's emulation of programs (7.2) does not have. These are built, too, and run on a kernel of
-# their machine: make test-vm.
-#   process_vm_readv(2), pagemap, userfaultfd(2): whatever reads the memory of a process
+# Features that qemu's user emulation (7.2) lacks. Tests that need them are built, too, and run on a
+# kernel of their machine: make test-vm.
+#   process_vm_readv(2), pagemap, userfaultfd(2): for all readers of a process's memory
 UNIT_OF_KERNEL := code_watch cpython dotnet dso ended_stacks ghc glibc_arenas glibc_heap glibc_walk go \
 	hotspot hotspot_code jemalloc_heap jemalloc_profile mimalloc_heap mimalloc3_heap musl_heap ocaml ocaml5 pages php process_memory profile_look runtime sampler_profiles \
 	stack_zones stuck_read target_memory tcmalloc_heap tracemalloc v8 v8_code
@@ -70,7 +70,7 @@ UNIT_OF_KERNEL += core debuginfod jit_names maps perf_map process process_list r
 	target_file
 #   ptrace(2), registers in signals, filters of system calls, inlined lines by the process's own mappings
 UNIT_OF_KERNEL += fatal_signal lines module_lines pause seccomp_filter tracer urgency worker
-#   RLIMIT_DATA: it is set, and does nothing
+#   RLIMIT_DATA: it can be set, without effect
 UNIT_OF_KERNEL += memory_room
 #   minutes under the emulator: hours of simulated windows
 UNIT_OF_KERNEL += profile_sites window_scheduler
@@ -157,7 +157,7 @@ reports: all
 	@JOBS=$(or $(JOBS),2) BURN=$(BURN) KEEP=$(KEEP) tests/reports/reports.py \
 		$(if $(filter command,$(firstword $(origin RUNS))),$(RUNS),1) $(PROGRAMS)
 
-# Every monitor for HOURS (1) beside processes that come and go, OOM kills, containers, full disks:
+# Runs every monitor for HOURS (1) among short-lived processes, OOM kills, containers, full disks:
 #   make soak HOURS=6 [LOAD=0.5] [SEED=7] [REPORT=soak.jsonl]
 SOAK_WORKLOADS := $(addprefix $(B)/workloads/,grower steady leak quick thrower execer leader_exit sharer \
 	brood victim busy crasher threads jumpy.so)
@@ -177,7 +177,7 @@ debian13:
 	@$(DEPS) debian13
 	@tests/versions/debian13.sh
 
-# What a runtime's own view is compared with (tests/runtimes/cpython_edges.py).
+# Prints the graph to compare with a runtime's own (tests/runtimes/cpython_edges.py).
 $(B)/runtimes/graph: tests/runtimes/graph.c $(filter-out $(B)/user/main.o,$(OBJECTS))
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -187,7 +187,7 @@ PYTHONS ?= /usr/bin/python3
 python-edges: $(B)/runtimes/graph
 	@tests/runtimes/cpython_edges.py $< $(PYTHONS)
 
-# Managed programs under load, stopped STOPS times in all: what becomes of them, and of their beat (hours):
+# Managed programs under load, stopped STOPS times in all: effects on them, and on their beat (hours):
 #   make no-harm-runtimes STOPS=500 RUNTIMES='cpython go'
 STOPS ?= 10000
 no-harm-runtimes: all
@@ -253,9 +253,9 @@ $(B)/unit/%: tests/unit/%.c | $(B)/asan/libleakmon.so
 		-Ibpf/arch/$(ARCH) $< -o $@ \
 		-L$(B)/asan -lleakmon -Wl,-rpath,$(abspath $(B)/asan) -Wl,-z,now -lcmocka -ljansson $(LIBS)
 
-# Everything outside user/binary/arch/ARCH and bpf/arch/ARCH, against a processor that is made up; and what
-# must not compile against it (tests/arch/planted/: one fault a file). Headers of the stub stand in
-# for those of the C library and the kernel that describe a processor.
+# Compiles everything outside user/binary/arch/ARCH and bpf/arch/ARCH against a made-up processor; files of
+# tests/arch/planted/, with one fault each, must not compile. Headers of the stub replace those of the C
+# library and the kernel that describe a processor.
 STUB      := tests/arch/stub
 STUB_USER := $(CLANG) -fsyntax-only -std=gnu11 $(filter-out -Iuser/binary/arch/%,$(CPPFLAGS)) \
 	-I$(STUB)/user -isystem $(STUB)/include -funsigned-char -Wno-everything \
@@ -477,7 +477,7 @@ $(B)/truth/backtrace_preload.so: tests/truth/backtrace_preload.c tests/truth/rec
 	$(Q)$(CC) $(filter-out -MMD -MP,$(CPPFLAGS) $(CFLAGS)) -fPIC -shared -fvisibility=hidden \
 		-fno-builtin -o $@ $(filter %.c,$^) -ldl -lgcc_s
 
-# Counts every allocation beside leakmon, for comparison of the numbers.
+# Counts every allocation independently of leakmon, to compare the numbers.
 $(B)/truth/counting_preload.so: tests/truth/counting_preload.c tests/truth/counts.h
 	@mkdir -p $(@D)
 	$(call say,LD)

@@ -51,8 +51,7 @@ int main(int argc, char **argv)
 	interrupt_explain();
 	if (code == EXIT_ERROR && !line.command->code_is_answer && !log_had_error())
 		log_error(
-			"`leakmon %s` failed without a message, which is a bug: repeat it with -v, "
-			"and report it",
+			"`leakmon %s` failed without a message, which is a bug: repeat it with -v, and report it",
 			line.command->name);
 	command_line_free(&line);
 	return code;

@@ -44,7 +44,7 @@ if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
 	export SOURCE_DATE_EPOCH
 fi
 
-# pack ARCHIVE DIRECTORY [OPTION]: all below it, in order, of nobody, without the time of the packing
+# pack ARCHIVE DIRECTORY [OPTION]: packs the directory sorted, without owners, with a fixed time
 pack() {
 	tar ${3:-} -C "$(dirname "$2")" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
 		--numeric-owner --format=gnu -cf - "$(basename "$2")" | gzip -n9 > "$1.new"
@@ -59,7 +59,7 @@ copy_sources() {
 }
 
 # static_program DIRECTORY [PACKAGE...]: builds the program there from the sources in $work, with the
-# licences of all components and their list; the packages are beside it.
+# licences of all components and their list; the packages include the same files.
 static_program() {
 	directory=$1
 	shift
@@ -116,7 +116,7 @@ root() {
 	done
 }
 
-# Without a daemon, in a temporary storage of its own.
+# Builds without a daemon, in a separate temporary storage.
 image() {
 	root
 	mkdir "$work/context"
@@ -147,7 +147,7 @@ images() {
 	say "$(ls -l "$out/$name-images.tar")"
 }
 
-# What cannot ask the Makefile for it.
+# Sets the version in files that cannot take it from the Makefile.
 versions() {
 	chart=scripts/deploy/helm/leakmon/Chart.yaml
 	for line in "$chart:version: $version" "$chart:appVersion: $version"; do

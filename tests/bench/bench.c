@@ -104,7 +104,7 @@ static bool sections_known(const char *names)
 	return false;
 }
 
-/* Returns an exit code, or -1 to go on. */
+/* Returns an exit code, or -1 to continue. */
 static int settings_parse(struct settings *settings, int argc, char **argv)
 {
 	static const struct option rows[] = {

@@ -14,7 +14,7 @@ struct bench {
 	struct results results;
 	bool quick;	 /* one repetition, short */
 	int repetitions; /* odd */
-	int most;	 /* at most so many, also of what has a number of its own; 0: no limit */
+	int most;	 /* upper limit, also for values with a number of their own; 0: no limit */
 	const char *pair_ms; /* how long one pair measurement lasts */
 	char directory[32];  /* scratch, removed at the end */
 };
@@ -42,7 +42,7 @@ int section_retain(struct bench *bench);
 /* Prints the progress of the run on stderr. */
 void progress(const char *section, int repetition, int repetitions);
 
-/* Runs a measurement so many times, with progress, until it fails. 0 or its -errno. */
+/* Repeats a measurement, with progress, until it fails. Returns 0 or its -errno. */
 int repeat(struct bench *bench, const char *section, int repetitions,
 	   int (*measure)(struct bench *bench));
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 #   make bench [BENCH='--quick' | BENCH='--only pairs,walk']   the cost of leakmon on this machine
-#   make bench-speed [MEMLEAK_SOURCE=DIR]                 its speed, beside its peers
+#   make bench-speed [MEMLEAK_SOURCE=DIR]                 its speed, compared with its peers
 #   make bench-profile-first [FIRST='--runs 20']          time until a profile ranks a leak first: an hour
 #   make bench-profile-steady [STEADY='--seconds 1800']   its false leaks: half an hour
 #   make bench-profile-crowd [CROWD='--seconds 3600']     its own cost with 50 processes: an hour
 #   make bench-python [OBJECTS='1000000 10000000']        census of Python's objects: two minutes
-#   make bench-java, -node, -dotnet, -ocaml, -ghc [OBJECTS=1000000]    stop, memory and time beside the runtimes' own
-#                         tools
+#   make bench-java, -node, -dotnet, -ocaml, -ghc [OBJECTS=1000000]    pause, memory and time, compared with the
+#                         runtimes' own tools
 #
-# Included by tests/tests.mk. Installs nothing: lists what is missing. MEMLEAK_SOURCE is a source
+# Included by tests/tests.mk. Installs nothing, but lists missing programs. MEMLEAK_SOURCE is a source
 # tree of bcc: its memleak is built there and measured, too; default: an installed one.
 
 # Against memleak, heaptrack and empty programs: some ten minutes.

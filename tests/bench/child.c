@@ -119,7 +119,7 @@ void child_cleanup(struct child **slot)
 	if (!child)
 		return;
 	if (child->pid > 0) {
-		/* The group: launchers have children of their own. */
+		/* Kill the group: launchers have children. */
 		kill(-child->pid, SIGKILL);
 		kill(child->pid, SIGKILL);
 		waitpid(child->pid, NULL, 0);

@@ -42,27 +42,34 @@ int64_t now_ns(void);
 int child_start(struct child **child, const char *const *argv, struct why *why);
 void child_cleanup(struct child **child);
 
-/* The next line of `stream` that starts with `prefix`, without its newline; the ones before it are
- * skipped. Good until the next call; line and size may be NULL. */
+/*
+ * Reads the next line of `stream` that starts with `prefix`, without its newline; skips earlier
+ * lines. *line is valid until the next call; line and size may be NULL.
+ */
 int child_line(struct child *child, struct stream *stream, const char *prefix, char **line,
 	       size_t *size);
-/* Sends one command to a workload and gives its one line of answer, good until the next call. */
+/* Sends one command to a workload. *answer is its reply, one line, valid until the next call. */
 int child_ask(struct child *child, const char *command, char **answer);
 /* Sends a command and expects `done`. */
 int child_do(struct child *child, const char *command);
-/* Asks a workload to `time` what it does: how long one takes, by its answer "COUNT NANOSECONDS". */
+/*
+ * Sends `time` to a workload; returns the duration of one operation, from its answer "COUNT
+ * NANOSECONDS".
+ */
 int child_time(struct child *child, double *ns);
-/* CPU time of a child so far, of its own and of its threads. */
+/* Returns the CPU time of a child so far, with its threads. */
 int child_cpu_ns(const struct child *child, int64_t *ns);
-/* Waits at most so long for anything the child does, and takes in what it wrote. */
+/* Waits at most that long for output of the child, and reads it. */
 int child_drain(struct child *child, const struct timespec *wait);
-/* Until it has ended; -EPROTO unless its exit code is 0. */
+/* Waits until the child has ended. Returns -EPROTO unless its exit code is 0. */
 int child_end(struct child *child);
-/* The same for what may take longer than other waits. */
+/* Does the same up to a deadline, for operations that may exceed the usual wait. */
 int child_end_by(struct child *child, int64_t deadline_ns);
 
-/* Starts a program of ours and waits for its `ready`; gives its PID, which differs from the
- * child's under a launcher such as heaptrack. */
+/*
+ * Starts a workload and waits for its `ready`. *pid is the PID in it, which differs from the
+ * child's under a launcher such as heaptrack.
+ */
 int workload_start(struct child **child, const char *const *argv, pid_t *pid, struct why *why);
 
 int child_fail(const struct child *child, int error, const char *what);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Hundreds of processes of one file: how long it takes to watch all of them, and to leave them. */
+/* Hundreds of processes of one file: the time to watch all of them, and to detach from them. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ static int crowd_time(struct bench *bench, const char *count, enum figure first,
 	stop_ns = now_ns();
 	if (!error)
 		error = crowd_leave(monitor);
-	if (error || bench->quick) /* those were not so many */
+	if (error || bench->quick) /* they had fewer */
 		return error;
 	leave_s = s_since(stop_ns);
 	results_add(results, first, attach_s);

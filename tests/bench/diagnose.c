@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What `leakmon diagnose` costs its target, by the target's own loop: CPU time, and the rounds that
- * come late. Without and with it in turns, on one process: at 1,000 events a second, which are
+ * The cost of `leakmon diagnose` for its target, from the target's own loop: CPU time, and late
+ * rounds. Alternately without and with it, on one process: at 1,000 events a second, which are
  * tracked exactly, and at 100,000, which are tracked in windows.
  */
 #include <errno.h>
@@ -32,7 +32,7 @@ struct loop {
 	double core_percent, p99_us, longest_ms;
 };
 
-/* Rounds come each 2 ms: of a core, the process uses what one takes of that. */
+/* Rounds come every 2 ms: the time of one is the process's share of a core. */
 static int loop_run(struct child *target, struct loop *loop)
 {
 	unsigned long rounds, cpu_ns, p99_ns, longest_ns;
@@ -49,7 +49,7 @@ static int loop_run(struct child *target, struct loop *loop)
 	return 0;
 }
 
-/* It leaks, and the exit code says so. */
+/* It leaks, so the exit code is 3. */
 static int diagnose_end(struct child *monitor)
 {
 	int error = child_end(monitor);

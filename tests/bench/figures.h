@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Every figure that is measured, with what it aims at, and the samples taken of each. */
+/* Every measured figure, with its goal, and the samples of each. */
 #ifndef LEAKMON_BENCH_FIGURES_H
 #define LEAKMON_BENCH_FIGURES_H
 
@@ -192,8 +192,8 @@ struct figure_row {
 extern const struct figure_row figure_rows[FIGURE_MAX_];
 
 struct samples {
-	VEC(double) values; /* in the order of repetitions */
-	struct why why;	    /* why there are none, or fewer than there should be; "" if so */
+	VEC(double) values; /* why values are missing; or "" */
+	struct why why;	    /* why there are none, or too few; or "" */
 };
 
 struct results {
@@ -207,12 +207,15 @@ struct summary {
 };
 
 void results_add(struct results *results, enum figure figure, double value);
-/* 0 when the measurement may go on with other figures: -EINTR travels, everything else becomes,
- * out of results->why, the reason of the figures from first to last, which are taken together. */
+/*
+ * Returns 0 if the measurement may continue with other figures: -EINTR is passed on; any other
+ * error becomes the reason, from results->why, of the figures from first to last, which are
+ * measured together.
+ */
 int results_settle(struct results *results, enum figure first, enum figure last, int error);
-/* Fills in what the samples imply. */
+/* Computes the ratios from the samples. */
 void results_ratios(struct results *results);
-/* Leaves the numbers NAN when there are no samples. */
+/* Leaves the numbers NAN if there are no samples. */
 void figure_summarise(const struct results *results, enum figure figure, struct summary *summary);
 void results_free(struct results *results);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * graph_linked [BLOCKS]: half of BLOCKS blocks (8,000,000) are in 1,000 doubly linked lists, the
- * others in 1,000 binary trees whose nodes know their parents; `go` builds them. A block has two
- * pointers to others on average.
+ * others in 1,000 binary trees with parent pointers; `go` builds them. A block has two pointers to
+ * others on average.
  */
 #include "../workloads/workload.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How long leakmon takes to be there, and to be gone. */
+/* Time that leakmon takes to attach and to detach. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,7 +26,10 @@ static double ms_since(int64_t start_ns)
 	return (double)(now_ns() - start_ns) / 1e6;
 }
 
-/* The kernel takes the breakpoints out before the process is gone, so its end is the end. */
+/*
+ * The kernel removes the breakpoints before the process is gone, so its end is the end of
+ * detaching.
+ */
 static int detach_time(struct results *results, const struct way *way, struct child *monitor)
 {
 	int64_t stop_ns = now_ns(), report_ns = 0;
@@ -91,7 +94,7 @@ static int start_end_run(struct bench *bench)
 	return error;
 }
 
-/* As it is without options: by whatever this kernel has. */
+/* Without options: by the best method of this kernel. */
 static int usual_run(struct bench *bench)
 {
 	_cleanup_(child_cleanup) struct child *target = NULL, *monitor = NULL;

@@ -113,7 +113,7 @@ def compiled(source, *command):
     return make
 
 
-# How a program is made, what is added behind the number of objects, its own tools.
+# For each runtime: the command, the arguments after the number of objects, and its own tools.
 KINDS = {
     'java': (java_command, [], java_tools),
     'node': (node_command, [], asked('v8.writeHeapSnapshot()')),

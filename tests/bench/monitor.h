@@ -17,7 +17,7 @@ int monitor_start(struct child **monitor, pid_t pid, const char *const *options,
 		  const char *interval, struct why *why);
 /* SIGTERM, and its end. Its last report stays in monitor->out. */
 int monitor_stop(struct child *monitor);
-/* Asks for a report now. `line` is good until the next call; *ms is how long it took. */
+/* Requests a report. `line` is valid until the next call; *ms is the time until the report. */
 int monitor_snapshot(struct child *monitor, double *ms, char **line);
 
 /* The peak of resident memory so far, in MB (10^6 bytes). */

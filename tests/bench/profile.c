@@ -26,8 +26,10 @@ struct server {
 	int requests;
 };
 
-/* Time of a request at the client, CPU time of the server, and the slowest of 1,000: sums over so
- * many runs. */
+/*
+ * Time of a request at the client, CPU time of the server, and the slowest of 1,000: sums over the
+ * runs.
+ */
 struct service {
 	double runs, request_s, cpu_us, p999_ms;
 };
@@ -140,8 +142,9 @@ int profile_start(struct child **monitor, pid_t pid, struct why *why)
 				  NULL);
 }
 
-/* After a warm run: a monitor that has just begun, and what the run before left behind, count for
- * none. */
+/*
+ * Runs it warm first: the start of a monitor, and after-effects of the previous run, do not count.
+ */
 static int command_measure(struct bench *bench, const struct server *server, const char *command,
 			   struct service *service)
 {
@@ -151,7 +154,7 @@ static int command_measure(struct bench *bench, const struct server *server, con
 	return error ? error : command_run(bench, server, command, server->requests, service);
 }
 
-/* The command under a profile, and what leakmon itself used and counted meanwhile. */
+/* Runs the command under a profile, with leakmon's own cost and counts. */
 static int command_profiled(struct bench *bench, const struct server *server, const char *command,
 			    struct service *service)
 {

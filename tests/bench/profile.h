@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The cost of `leakmon profile` for programs: profile.c has redis-server, profile_programs.c the
- * others. */
+/*
+ * The cost of `leakmon profile` for programs: redis-server in profile.c, others in
+ * profile_programs.c.
+ */
 #ifndef LEAKMON_BENCH_PROFILE_H
 #define LEAKMON_BENCH_PROFILE_H
 

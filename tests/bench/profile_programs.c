@@ -27,7 +27,7 @@ static const char python_work[] =
 	"    rows = [dict(row, total=len(row['tags'])) for row in json.loads(text)]\n"
 	"  print('done', flush=True)\n";
 
-/* Work of so many rounds, which is answered with one line. The caller frees it. */
+/* Returns a command for that many rounds of work, answered with one line. The caller frees it. */
 static char *sqlite_command(int rounds)
 {
 	static const char round[] = ".read tests/bench/sqlite.sql\nDROP TABLE orders;\n";

@@ -54,7 +54,7 @@ static void round_run(uint64_t number)
 	answer();
 	if (number % KEPT_EVERY == 0)
 		keep();
-	/* After them: what they cost is no part of the work. */
+	/* After the probes, whose cost is not part of the work. */
 	until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + WORK_NS;
 	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until_ns)
 		;

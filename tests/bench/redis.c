@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A third-party server with an allocator of its own: redis-server and its jemalloc. */
+/* A third-party server with its own allocator: redis-server and its jemalloc. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -108,7 +108,7 @@ static int benchmark(struct bench *bench, const char *socket, enum mode mode)
 	return error ? error : child_end(child);
 }
 
-/* Each with a server of its own, which begins empty. */
+/* Starts a fresh server for each run. */
 static int mode_run(struct bench *bench, enum mode mode)
 {
 	_cleanup_(child_cleanup) struct child *server = NULL, *monitor = NULL;

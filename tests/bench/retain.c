@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* `leakmon retain --census` on a large heap: how long it takes, how long the target stands. */
+/* `leakmon retain --census` on a large heap: its duration, and the target's pause. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

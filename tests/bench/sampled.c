@@ -50,7 +50,7 @@ static SITE void pair(void)
 	free(pointer);
 }
 
-/* The work that takes as long as a pair may, so that there are so many a second. */
+/* Calibrates the work that fills the time of a pair, for the desired rate. */
 static void calibrate(void)
 {
 	uint64_t start, took;

@@ -39,7 +39,7 @@ struct day {
 	struct report report;
 	struct frame *frames;
 	bool all_change;
-	double *append_ms, *own_ms; /* own: without those in which others had the CPU */
+	double *append_ms, *own_ms; /* own: without runs in which others had the CPU */
 };
 
 static double now_ms(void)
@@ -258,7 +258,7 @@ static void read_side(struct read_back *back, int side, const char *at)
 		exit(1);
 }
 
-/* As `leakmon report FILE --format html` does it, from the opening on. */
+/* As `leakmon report FILE --format html`, including the opening. */
 static void write_page(const char *path)
 {
 	struct report_options options = {.sort = SORT_BYTES};

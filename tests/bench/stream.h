@@ -18,7 +18,7 @@ struct stream {
 
 /* Reads once; closes at the end of the file. -ENOMEM or 0. */
 int stream_read(struct stream *stream);
-/* One whole line without its newline, good until the next read; false when there is none yet. */
+/* Returns one complete line without its newline, valid until the next read; false: none yet. */
 bool stream_take(struct stream *stream, char **line, size_t *size);
 /* Length (at most 140) and start of the last line, where programs report their errors. */
 int stream_last_line(const struct stream *stream, const char **line);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * leakmon without a target, on real processes: its cost on a node of 200, its effect on a server
- * beside it, and the time until it reports the one among 100 that leaks 1 MiB a minute. The
+ * leakmon without a target, on real processes: its cost on a node of 200, its effect on a server on
+ * the same machine, and the time until it reports the one among 100 that leaks 1 MiB a minute. The
  * confusion matrix over seeded scenarios is tests/unit/test_triage_detection.c.
  */
 #include <errno.h>
@@ -139,7 +139,7 @@ static int crowd_run(struct bench *bench)
 	return monitor_stop(monitor);
 }
 
-/* Rank of `pid`, and the number of others accused. 0: not accused. */
+/* Returns the rank of `pid`, 0: not accused, and the number of other accused processes. */
 static unsigned rank_read(const char *line, pid_t pid, const struct node *node, unsigned *accused)
 {
 	json_t *report = json_loads(line, 0, NULL), *entry;

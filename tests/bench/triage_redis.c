@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * redis-server beside a triage. Throughput on a shared machine wanders by tens of percent, so that
- * short loads come in pairs, one with the monitor running and one with it stopped (SIGSTOP), each
- * first every other time, and the median of the pairs' ratios counts, with its 95 % interval from
- * order statistics. The server's CPU time for a request wanders less.
+ * redis-server during a triage. Throughput on a shared machine wanders by tens of percent, so short
+ * loads come in pairs, one with the monitor running and one with it stopped (SIGSTOP), in
+ * alternating order, and the median of the pairs' ratios counts, with its 95 % interval from order
+ * statistics. The server's CPU time per request wanders less.
  */
 #include <errno.h>
 #include <limits.h>
@@ -111,7 +111,7 @@ static int compare(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* For the median of n values: between those of ranks (n -+ 1.96 sqrt(n)) / 2. */
+/* For the median of n values: the values of ranks (n -+ 1.96 sqrt(n)) / 2. */
 static void interval_add(struct results *results)
 {
 	const struct samples *alone = &results->figures[TRIAGE_REDIS_ALONE];

@@ -87,15 +87,15 @@ def census_at_exit(case):
 
 # LeakSanitizer's cases
 
-# Where LeakSanitizer's own expectation tells of its limits, and not of what the program has lost:
+# Tests where LeakSanitizer's own expectation reflects its limits, not the program's lost blocks:
 # Child() loses 666 ints, whatever stack it runs on.
 LSAN_TRUTH = {'swapcontext.cpp': 'lost'}
-# These check how LeakSanitizer behaves, not what it finds; or need another sanitizer.
+# Tests of LeakSanitizer's behaviour rather than its findings, and tests for another sanitizer.
 LSAN_UNFIT = r'max_allocation_size_mb|REQUIRES: asan|__lsan::GetCurrentThread|__lsan_do_recoverable'
-# Programs that tell LeakSanitizer to keep silent lose what they lose all the same.
+# Programs that silence LeakSanitizer nevertheless lose their blocks.
 SILENCED = (r'__lsan_is_turned_off|__lsan_disable|ScopedDisabler|__lsan_default_suppressions|'
 	    r'__lsan_ignore|suppressions=')
-# But for those that want registers.
+# Except for tests that need registers.
 WITHOUT_STACKS = r'use_stacks=0(?!.*use_registers=1)'
 
 
@@ -168,7 +168,7 @@ def lsan_case(name, lines, arguments, programs, silenced):
 	their_right = bool(their) == (case.expected == 'lost')
 	asked_right, asked_their_right = ours_right, their_right
 
-	# Many tests have stacks and registers left out, because left-over words there hide what is lost.
+	# Many tests exclude stacks and registers, because left-over words there hide lost blocks.
 	inner = [line for line in lines if re.search(WITHOUT_STACKS, line[2])]
 	expected = lsan_expected(inner, arguments, case.name, silenced)
 	if expected:

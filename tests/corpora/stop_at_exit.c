@@ -27,7 +27,7 @@ static void stop(void)
 		;
 }
 
-/* Registered first, it runs last: behind the program's own. */
+/* Registered first, it runs last: after the program's own handlers. */
 __attribute__((constructor)) static void stop_at_exit(void)
 {
 	atexit(stop);

@@ -143,8 +143,8 @@ def ghc(directory, _):
 				     f'{RUNTIMES}/ghc/Census.hs'), 'leaking'], 'more\n', 3)
 
 
-# Truths. code: what the function (native) or the class, creator or opener must contain; holder: what the
-# path's root or a step of it must contain. None: there is none.
+# Truths. code: text that the function (native) or the class, creator or opener must contain; holder: text
+# that the path's root or a step of it must contain. None: no expectation.
 
 class Truth:
 	def __init__(self, start, verdicts, parts, code=None, holder=None, scored=True):

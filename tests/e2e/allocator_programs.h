@@ -8,7 +8,7 @@
 struct allocator_program {
 	const char *program;
 	const char *release; /* NULL: this system's */
-	const char *name;    /* as leakmon calls it */
+	const char *name;    /* leakmon's name for it */
 };
 
 /* Ready; NULL: that release's allocators are not there. */

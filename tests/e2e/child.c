@@ -49,7 +49,7 @@ static void child_exec(const char *path, const char *const *argv, before_exec pr
 	signal(SIGTERM, SIG_DFL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	setpgid(0, 0);
-	/* A killed test program leaves no process behind. */
+	/* A killed test program must leave no process. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (prepare)
 		prepare();
@@ -78,7 +78,8 @@ struct child *child_start(struct harness *harness, const char *path, const char 
 		child_exec(path, argv, prepare, in[0], out[1], err[1], &mask);
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	assert_true(child->pid >= 0);
-	/* Here too: whichever of us comes first. After the exec it is refused, and done. */
+	/* Set it in the parent, too: either may run first. After the exec the call is refused, and
+	 * unnecessary. */
 	setpgid(child->pid, child->pid);
 	child->group = child->pid;
 	child->pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);

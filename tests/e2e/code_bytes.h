@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Breakpoints in a process: bytes of code that are not those of the file they were mapped from. */
+/* Finds breakpoints in a process: code bytes that differ from those of the mapped file. */
 #ifndef LEAKMON_E2E_CODE_BYTES_H
 #define LEAKMON_E2E_CODE_BYTES_H
 

@@ -9,8 +9,10 @@
 
 #define MAX_CONTAINERS 8
 
-/* cmocka passes the harness to a test; the teardown must find data beside it. Free: those without
- * a runtime. */
+/*
+ * cmocka passes the harness to a test; the teardown must find data elsewhere. Entries without a
+ * runtime are free.
+ */
 static struct running containers[MAX_CONTAINERS];
 static unsigned containers_started;
 

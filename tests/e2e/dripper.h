@@ -17,7 +17,7 @@ static inline void set_preload(void)
 	setenv("LD_PRELOAD", preload, 1);
 }
 
-/* Reports until so many windows were open; the harness limits how long. */
+/* Reports until that many windows have been opened; the harness limits the time. */
 static inline json_t *after_windows(struct harness *harness, struct child *monitor,
 				    json_int_t windows)
 {

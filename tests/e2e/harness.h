@@ -49,8 +49,8 @@ struct child {
 struct harness {
 	struct child children[MAX_CHILDREN];
 	size_t count;
-	json_t *documents;  /* owns what the functions below return */
-	char directory[32]; /* of this test, removed at its end */
+	json_t *documents;  /* owns the results of the functions below */
+	char directory[32]; /* for this test, removed at its end */
 	long limit_ms;
 };
 
@@ -64,7 +64,7 @@ int harness_teardown(void **state);
 struct harness *harness_bpf(void **state);
 struct harness *harness_any(void **state);
 
-/* Prints what the child wrote to stderr and fails the test. */
+/* Prints the child's standard error and fails the test. */
 void child_fail(const struct child *child, const char *format, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 
@@ -85,12 +85,12 @@ char *child_line(struct harness *harness, struct child *child, struct stream *st
 /* Until it has ended; returns its exit code, or 128 + signal. */
 int child_end(struct harness *harness, struct child *child);
 
-/* Ends it, with what it started itself, and releases all of it. The teardown does that. */
+/* Ends it and its children, and frees everything. The teardown calls it. */
 void child_kill(struct child *child);
 
 /* workload_start(h, "mixed", ARGUMENTS("mixed", "4")): returns when it is ready. */
 struct child *workload_start(struct harness *harness, const char *name, const char *const *argv);
-/* Likewise a program that lies elsewhere. */
+/* Starts a program at another path. */
 struct child *workload_start_at(struct harness *harness, const char *path, const char *const *argv);
 #define WORKLOAD(harness, ...)                                                                     \
 	workload_start(harness, ARGUMENTS(__VA_ARGS__)[0], ARGUMENTS(__VA_ARGS__))
@@ -104,17 +104,19 @@ json_t *workload_ask(struct harness *harness, struct child *workload, const char
 /* The process that it made last, by its answer to "child". */
 pid_t workload_child(struct harness *harness, struct child *workload);
 
-/* A group of its own for a process, of the hierarchy that has the memory controller; skips the test
- * if none can be made. To be removed when the process has ended. */
+/*
+ * Creates a separate cgroup for a process in the hierarchy with the memory controller; skips the
+ * test if it cannot. Remove it when the process has ended.
+ */
 void memory_group_make(const struct child *target, char *path, size_t size);
 
 /* MONITOR(h, "-p", pid): starts leakmon. */
 struct child *monitor_start(struct harness *harness, const char *const *argv, before_exec prepare);
 #define MONITOR(harness, ...) monitor_start(harness, ARGUMENTS("leakmon", __VA_ARGS__), NULL)
-/* The same, returning when it is attached. */
+/* Starts leakmon, and returns when it is attached. */
 #define MONITOR_ATTACHED(harness, ...) monitor_attached(harness, MONITOR(harness, __VA_ARGS__))
 struct child *monitor_attached(struct harness *harness, struct child *monitor);
-/* Until it is attached to that one. */
+/* Waits until the monitor is attached to the process `pid`. */
 void monitor_wait_attached(struct harness *harness, struct child *monitor, pid_t pid);
 /* The next report, as JSON. */
 json_t *monitor_report(struct harness *harness, struct child *monitor);
@@ -141,7 +143,10 @@ json_int_t dropped_sum(json_t *report);
 json_t *process_of(json_t *report, pid_t pid);
 /* Whether any frame of a call stack is of the function. */
 bool stack_has_function(json_t *stack, const char *function);
-/* The first site with that innermost frame: its rank (SIZE_MAX: none), and itself or NULL. */
+/*
+ * The first site with this innermost frame: site_rank() returns its rank (SIZE_MAX: none),
+ * site_of() the site or NULL.
+ */
 size_t site_rank(json_t *process, const char *function);
 json_t *site_of(json_t *process, const char *function);
 

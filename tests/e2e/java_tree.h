@@ -24,9 +24,11 @@ static inline const char *java_release(const char *java)
 	return strcmp(java, JAVA_11) ? "trixie" : "bullseye";
 }
 
-/* Compiles tests/runtimes/NAME.java there and starts it with JAVA_11, _21 or _27; it has printed
- * "ready". NULL: there is no such JDK. Java finds its libraries by /proc, which is there for it
- * alone. */
+/*
+ * Compiles tests/runtimes/NAME.java there and starts it with JAVA_11, _21 or _27; returns after it
+ * has printed "ready". NULL: that JDK is missing. Java finds its libraries through /proc, mounted
+ * there for it alone.
+ */
 static inline struct child *start_in_java_tree(struct harness *harness, const char *java,
 					       const char *name, const char *options,
 					       const char *arguments)

@@ -12,8 +12,10 @@ struct push_server {
 	char certificate[64], key[64]; /* files, with TLS alone */
 };
 
-/* Starts a server, with TLS and a certificate of its own if `tls`; `mode` is one of push_server.py.
- * The teardown ends it. */
+/*
+ * Starts a server, with TLS and its own certificate if `tls`; `mode` is one of push_server.py's.
+ * The teardown ends it.
+ */
 struct push_server push_server_start(struct harness *harness, const char *mode, bool tls);
 
 #endif

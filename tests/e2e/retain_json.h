@@ -17,7 +17,7 @@ static inline json_t *report_of(struct harness *harness, struct child *monitor)
 	return monitor_report(harness, monitor);
 }
 
-/* With time enough for a stop on a busy machine, unless the arguments have a --max-pause. */
+/* Allows a long stop for a busy machine, unless the arguments have a --max-pause. */
 #define RETAIN(harness, target, ...)                                                               \
 	report_of(harness, MONITOR(harness, "retain", "-p", (target)->pid_text, "--census",        \
 				   "--max-pause", "5000", "--format", "json", ##__VA_ARGS__))
@@ -44,7 +44,7 @@ static inline json_t *runtime_of(json_t *report, const char *key)
 	return json_array_get(runtimes, 0);
 }
 
-/* The same, when nothing of it may be missing or contradict itself. */
+/* As runtime_of(), with a walk that is complete and consistent. */
 static inline json_t *walked_runtime_of(json_t *report, const char *key)
 {
 	json_t *runtime = runtime_of(report, key);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A terminal for tests: a tmux of its own, without configuration, in which a script runs. Its
- * content is read as text; nothing sleeps except between two readings.
+ * A terminal for tests: a separate tmux without configuration, which runs a script. Its content is
+ * read as text; nothing sleeps except between two readings.
  */
 #ifndef LEAKMON_E2E_SCREEN_H
 #define LEAKMON_E2E_SCREEN_H
@@ -22,7 +22,7 @@ struct screen {
 void screen_start(struct screen *screen, struct harness *harness, int columns, int lines,
 		  const char *arguments);
 
-/* The terminal goes, and what runs in it: another may start in its place. */
+/* Ends the terminal and its programs: another may be started. */
 void screen_end(struct screen *screen);
 
 /* tmux COMMAND for this terminal; its output is in screen->text. */

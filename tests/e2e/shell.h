@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Programs that read what leakmon writes, run by a shell. */
+/* Programs that read leakmon's output, run by a shell. */
 #ifndef LEAKMON_E2E_SHELL_H
 #define LEAKMON_E2E_SHELL_H
 

@@ -18,7 +18,7 @@ static void set_preload(void)
 	setenv("LD_PRELOAD", preload, 1);
 }
 
-/* A workload above another allocator; NULL: the one that it was built with. */
+/* Starts a workload with another allocator; NULL: its own. */
 static struct child *start(struct harness *harness, const char *name, const char *library)
 {
 	struct child *workload;
@@ -40,8 +40,8 @@ static struct child *start(struct harness *harness, const char *name, const char
 }
 
 /*
- * An operator that gets its block from malloc stands in the stack as what it is: the caller of
- * malloc. Here its own caller is of interest.
+ * An operator that gets its block from malloc is in the stack as malloc's caller. Here only its own
+ * caller matters.
  */
 static void take_off_operators(json_t *report, pid_t pid)
 {
@@ -58,7 +58,7 @@ static void take_off_operators(json_t *report, pid_t pid)
 			json_array_remove(frames, 0);
 		name = json_string_value(json_object_get(json_array_get(frames, 0), "function"));
 		if (name && !strncmp(name, "operator new", 12))
-			json_array_remove(frames, 0); /* new[] goes on to new */
+			json_array_remove(frames, 0); /* new[] calls new */
 	}
 }
 
@@ -82,7 +82,7 @@ static void expect_exact(struct harness *harness, const char *name, const char *
 	assert_int_equal(child_end(harness, workload), 0);
 }
 
-/* With every way to attach that this kernel has. */
+/* Uses every method of attaching that this kernel supports. */
 static void expect_exact_always(struct harness *harness, const char *name, const char *library,
 				const char *command)
 {
@@ -229,8 +229,8 @@ static void an_allocator_that_is_loaded_later_is_probed(void **state)
 }
 
 /*
- * A throwing operator new under probes, a thousand times: the process goes on, every exception is
- * caught, and the ledger balance. The exceptions themselves come from malloc and go back to it.
+ * A throwing operator new under probes, a thousand times: the process continues, every exception is
+ * caught, and the ledger balances. The exceptions themselves are allocated by malloc and freed.
  */
 static void failures_do_no_harm(struct harness *harness, const char *library, const char *command)
 {
@@ -260,7 +260,7 @@ static void failures_do_no_harm(struct harness *harness, const char *library, co
 
 static void exceptions_of_operator_new_do_no_harm(void **state)
 {
-	/* mimalloc's operator new ends the process when there is no memory: it is built as C. */
+	/* mimalloc's operator new ends the process when out of memory: it is built as C. */
 	static const char *const libraries[] = {NULL, JEMALLOC, TCMALLOC, TCMALLOC_FULL};
 	struct harness *harness = harness_bpf(state);
 

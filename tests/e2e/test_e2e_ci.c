@@ -43,7 +43,9 @@ static struct child *run(struct job *job, const char *limit)
 		       job->junit, "3600", "--", "/bin/sh", "-c", script);
 }
 
-/* Read by a parser that is not ours: "tests failures skipped", and the names of what failed. */
+/*
+ * Reads the file with an independent parser: "tests failures skipped", and the names of failures.
+ */
 static void expect_junit(struct job *job, const char *expected)
 {
 	static const char script[] =

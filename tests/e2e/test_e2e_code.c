@@ -57,7 +57,10 @@ static void a_hooked_thread_library_is_left_alone(void **state)
 	expect_alive(harness, workload);
 }
 
-/* One hooked process keeps probes for all out of what it maps; it lives, and so do the others. */
+/*
+ * One hooked process keeps probes on files away from its mapped files; it survives, and so do the
+ * others.
+ */
 static void probes_for_all_spare_a_hooked_process(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -145,7 +148,7 @@ static void writable_code_is_probed_when_it_no_longer_is(void **state)
 	expect_alive(harness, workload);
 }
 
-/* Also of the second of two C libraries of the same file, of which the other is as it was. */
+/* Also with two C libraries of the same file, the other of which is unchanged. */
 static void code_that_moves_later_is_no_secret(void **state)
 {
 	static const char *const commands[] = {"move", "move-part"};
@@ -182,7 +185,7 @@ static void a_hook_that_comes_later_is_left_alone(void **state)
 	expect_alive(harness, workload);
 }
 
-/* Two of one file, one of which was there before and one that comes later. */
+/* Two libraries of one file, one present before the attach, one loaded later. */
 static void two_c_libraries_are_both_seen(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -243,7 +246,7 @@ static void leave_deleted_files_alone(void)
 		_exit(126);
 }
 
-/* The same process, once as root and once without that right. */
+/* The same process, once as root and once without permission. */
 static void a_file_that_cannot_be_opened_is_no_secret(void **state)
 {
 	static const before_exec rights[] = {NULL, leave_deleted_files_alone};

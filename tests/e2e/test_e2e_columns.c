@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What every command writes by default fits a terminal of 100 columns, whatever names are like. */
+/* The default output of every command fits a terminal of 100 columns, whatever the names. */
 #include "shell.h"
 
 #include <signal.h>

@@ -158,7 +158,7 @@ static void a_command_keeps_its_limit_of_open_files(void **state)
 
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	assert_true(limit.rlim_cur > 200);
-	limit.rlim_cur -= 1; /* not what leakmon would choose */
+	limit.rlim_cur -= 1; /* not a value that leakmon would choose */
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	monitor = MONITOR(harness, "--output", "/dev/null", "3600", "--", "sh", "-c",
 			  "echo limit $(ulimit -n)");

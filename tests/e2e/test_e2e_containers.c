@@ -428,8 +428,8 @@ static void a_container_that_dies_keeps_its_name(void **state)
 #define NOBODY 65534
 
 /*
- * A user 65534 with a delegated cgroup can give a group below it the name of a container, and pose
- * beside it as a runtime, with a bundle.
+ * A user 65534 with a delegated cgroup can give a group below it the name of a container, and
+ * pretend to be a runtime with a bundle.
  */
 static const char impostor[] =
 	"set -e\n"
@@ -536,7 +536,7 @@ static void a_claim_to_be_a_pod_is_not_believed(void **state)
 	}
 }
 
-/* The cgroup has the victim's id, and every file names its owner: all of them are root's. */
+/* The cgroup has the victim's id, and every file names its owner, root. */
 static void a_copied_container_id_is_not_believed(void **state)
 {
 	struct harness *harness = containers_bpf(state);
@@ -559,7 +559,7 @@ static void a_copied_container_id_is_not_believed(void **state)
 	kill(forged.pid, SIGKILL);
 }
 
-/* Root made the cgroup and started the program, beside files of a user. */
+/* Root created the cgroup and started the program; the user only wrote files. */
 static void names_that_a_user_wrote_are_no_names(void **state)
 {
 	struct harness *harness = containers_bpf(state);

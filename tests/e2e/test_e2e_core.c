@@ -63,7 +63,7 @@ static const char *core_of(struct harness *harness, const struct child *target)
 	static char path[64];
 
 	child_signal(target, SIGSTOP);
-	/* A stop that gdb finds under way it takes for its own, and lets the process go on. */
+	/* gdb takes a stop already in progress for its own, and resumes the process. */
 	free(shell(harness, 0,
 		   "while cat /proc/%s/task/*/status | grep ^State | grep -qv 'T (stopped'; do "
 		   "sleep 0.02; done",
@@ -117,7 +117,7 @@ static void expect_same_memory(struct harness *harness, struct child *target, co
 	{
 		json_t *same = json_object_get(json_object_get(core, "parts"), part);
 
-		/* A core has not all of what the kernel maps. */
+		/* A core does not contain all mappings. */
 		if (strcmp(part, "kernel") != 0 && strcmp(part, "files_written") != 0)
 			assert_int_equal(number_at(share, "size_bytes"),
 					 number_at(same, "size_bytes"));
@@ -280,7 +280,7 @@ static void without_its_files_the_blocks_are_the_same(void **state)
 	child_wait_text(harness, monitor, &monitor->err, "and 1 are of another build, as ");
 }
 
-/* As systemd-coredump keeps them. */
+/* The formats of systemd-coredump. */
 static void a_compressed_file_gives_the_same_report(void **state)
 {
 	static const char *const packers[] = {"zstd -q", "xz -0", "lz4 -q", "gzip -1"};

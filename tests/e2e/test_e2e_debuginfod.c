@@ -186,7 +186,7 @@ static void a_server_that_never_answers_keeps_no_report_waiting(void **state)
 enum lie {
 	LIE_OTHER_BUILD, /* all of a file, which names the function, but is of another build */
 	LIE_HUGE,	 /* announces 10 GB */
-	LIE_ENDLESS,	 /* announces nothing, and goes on */
+	LIE_ENDLESS,	 /* announces nothing, and never ends */
 	LIE_DRIP,	 /* ten bytes a second */
 	LIE_REDIRECT,	 /* elsewhere, and there again */
 	LIE_NOTHING_MAX_ /* 404 */

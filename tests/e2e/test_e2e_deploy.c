@@ -33,7 +33,7 @@ static void metrics_have_no_fault(void **state)
 	}
 }
 
-/* The golden files hold every metric but those of rare events. */
+/* The golden files contain every metric except those of rare events. */
 static void only_metrics_that_exist_are_asked_for(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -123,7 +123,7 @@ static void a_daemon_set_runs_a_profile(void **state)
 				       "a = pod['containers'][0]['args'];");
 }
 
-/* Overlays and Helm chart, beside each other and the Kubernetes API. */
+/* Checks overlays and the Helm chart against each other and the Kubernetes API. */
 static void manifests_hold_what_they_promise(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -140,7 +140,7 @@ static void the_unit_runs_a_triage(void **state)
 				       ".replace('\\$OPTIONS ', '').split();");
 }
 
-/* Judged by systemd-analyze, and started by a systemd of its own. */
+/* Rated by systemd-analyze, and started by a separate systemd. */
 static void the_unit_starts_under_systemd(void **state)
 {
 	struct harness *harness = harness_any(state);

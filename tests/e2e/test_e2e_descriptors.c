@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* --descriptors: what is opened and closed is counted to the last one, by call stack. */
+/* --descriptors: every open and close is counted exactly, by call stack. */
 #include "harness.h"
 
 #include <signal.h>
@@ -15,7 +15,10 @@ static json_int_t figure(json_t *report, const char *key)
 	return number_at(json_object_get(report, "descriptors"), key);
 }
 
-/* Descriptors under the function, of the kind; NULL: of any. */
+/*
+ * Returns the number of descriptors of this kind whose call stack has the function; NULL: of any
+ * kind.
+ */
 static json_int_t opened_by(json_t *process, const char *function, const char *kind)
 {
 	json_int_t count = 0;
@@ -34,7 +37,10 @@ static json_int_t opened_by(json_t *process, const char *function, const char *k
 	return count;
 }
 
-/* Difference 0: what came, what went, what is there; and by call stack. */
+/*
+ * Expects a difference of 0 in opened, closed and outstanding descriptors, in total and by call
+ * stack.
+ */
 static void expect_descriptors(json_t *report, json_t *truth)
 {
 	static const char *const keys[] = {"opened", "closed", "open_before", "outstanding"};
@@ -85,7 +91,7 @@ static void every_way_to_open_and_close_is_counted_exactly(void **state)
 			   workload_ask(harness, workload, "descriptors"));
 }
 
-/* What the loader of the new program opens it closes, too. */
+/* The loader of the new program closes the descriptors that it opens. */
 static void an_exec_keeps_what_it_does_not_close(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One answer: what grows in programs that each have one leak, or none. */
+/* One answer: the growing part of programs that each have one leak, or none. */
 #include "base/cleanup.h"
 #include "dripper.h"
 #include "retain_json.h"
 #include "shell.h"
 
-/* Sessions that a list keeps, among others that die. */
+/* Sessions kept in a list, among others that are freed. */
 #define PYTHON_LEAK                                                                                \
 	"import time\n"                                                                            \
 	"class Session:\n"                                                                         \
@@ -17,7 +17,7 @@
 	"    others = [Session() for _ in range(20)]\n"                                            \
 	"    time.sleep(0.002)\n"
 
-/* The same with a list that stays as long as it is. */
+/* As PYTHON_LEAK, with a list of constant length. */
 #define PYTHON_STEADY                                                                              \
 	"import collections, time\n"                                                               \
 	"class Session:\n"                                                                         \
@@ -82,7 +82,7 @@ static json_t *diagnose(struct harness *harness, const char *const pids[3], int 
 	return report;
 }
 
-/* All that is said of it stands in the failure. */
+/* On failure, prints the whole answer. */
 static void expect_verdict(json_t *process, const char *verdict)
 {
 	if (strcmp(text_at(process, "verdict"), verdict))
@@ -134,14 +134,14 @@ static void the_code_that_explains_the_growth_is_named(void **state)
 {
 	static const struct {
 		const char *program, *arguments[3], *verdict, *function;
-		bool is_cheap; /* on any machine; else it depends on what a trap costs */
+		bool is_cheap; /* on any machine; else it depends on the cost of a trap */
 		double share;
 	} cases[] = {
-		/* A second call stack grows by a three-hundredth of it, with contents that tell. */
+		/* A second call stack has 1/300 of its growth, with distinct contents. */
 		{"equal_messages", {"equal"}, "grows", "payload_make", true, 0.95},
 		{"unwritten_buffers", {NULL}, "leaks", "buffer_alloc", true, 0.95},
 		{"session_bursts", {"10000", "180000"}, "leaks", "session_open", true, 0.95},
-		/* The first stack has 60 % of it, two others the rest. */
+		/* The first stack has 60 % of the growth, two others the rest. */
 		{"order_book", {"varied"}, "grows", "lines_fill(Order&, int)", true, 0.5},
 		{"session_bursts", {"20", "1000"}, "leaks", "session_open", false, 0.9},
 	};
@@ -233,7 +233,7 @@ static void a_recording_gets_the_answer(void **state)
 		   monitor_path(), path, path, path));
 }
 
-/* One that is still loading its probes has no answer yet; any other one has. */
+/* A diagnosis that is still loading its probes has no answer yet; any other has one. */
 static void the_end_of_a_recording_ends_a_diagnosis(void **state)
 {
 	struct harness *harness = harness_bpf(state);

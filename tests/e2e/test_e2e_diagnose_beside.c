@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What diagnose watches beside memory blocks: descriptors by age, mappings, threads; and processes
- * that are gone. */
+/*
+ * What diagnose watches besides memory blocks: descriptors by age, mappings, threads; and ended
+ * processes.
+ */
 #include "base/cleanup.h"
 #include "containers.h"
 #include "retain_json.h"
@@ -42,7 +44,7 @@ static struct child *python(struct harness *harness, const char *program)
 	return start_ready(harness, "/usr/bin/python3", ARGUMENTS("python3", "-c", program), NULL);
 }
 
-/* Of a member that names code. */
+/* Returns the share in a member that names code. */
 static double share_of(json_t *report, pid_t pid, const char *member)
 {
 	json_t *found = json_object_get(process_of(report, pid), member);
@@ -154,7 +156,7 @@ static void memory_outside_malloc_has_the_code_that_maps_it(void **state)
 	assert_true(stack_has_function(mapper, "one_chunk"));
 	assert_int_equal(number_at(mapper, "bytes"), number_at(mapper, "count") * 65536);
 	assert_true(number_at(mapper, "resident") + 65536 > number_at(mapper, "bytes"));
-	/* Of a mapping from before that fills, the code is not known. */
+	/* For an older mapping that fills, the code is unknown. */
 	expect_part(process_of(report, fills->pid), "other");
 	assert_true(json_is_null(json_object_get(process_of(report, fills->pid), "mapper")));
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What grows outside the process's own memory: objects of the kernel, segments of System V; and
- * what its own memory shows without its code: files' pages that it has written to, stacks of
- * threads that ended. */
+/*
+ * Growth outside the process's own memory: kernel objects and System V segments; and growth in its
+ * own memory without a known allocation: written pages of files, stacks of ended threads.
+ */
 #include "base/cleanup.h"
 #include "retain_json.h"
 #include "shell.h"
@@ -74,7 +75,7 @@ static void objects_that_the_kernel_frees_again_are_no_leak(void **state)
 	assert_true(json_is_null(json_object_get(process, "kernel")));
 }
 
-/* Of others, meanwhile, none is its. */
+/* Segments of other processes must not count. */
 static void segments_belong_to_the_process_whose_children_left_them(void **state)
 {
 	struct harness *harness = harness_bpf(state);

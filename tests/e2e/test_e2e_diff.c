@@ -161,7 +161,7 @@ static void a_leak_gets_its_verdict_live_and_from_the_recording(void **state)
 	assert_int_equal(child_end(harness, reader), 0);
 	trend = json_object_get(json_array_get(json_object_get(process, "sites"), 0), "trend");
 	verdict = json_string_value(json_object_get(trend, "verdict"));
-	/* On a busy machine the last steps may take long: then its rate is not what it was. */
+	/* On a busy machine the last steps may be slow, which changes the rate. */
 	assert_true(!strcmp(verdict, "leaking") || !strcmp(verdict, "growing"));
 	assert_true(json_number_value(json_object_get(trend, "survival")) == 1);
 	reader = MONITOR(harness, "report", path);
@@ -173,7 +173,7 @@ static void a_leak_gets_its_verdict_live_and_from_the_recording(void **state)
 #define COMPILED 4
 #define READINGS_EACH 8
 
-/* Every stack in the one sum, which is what the program leaked. */
+/* Every stack belongs to the one total, the program's leak. */
 static void expect_one_leak(json_t *report, const struct child *workload)
 {
 	json_t *sites = json_object_get(process_of(report, workload->pid), "sites"), *site;
@@ -193,7 +193,7 @@ static void expect_one_leak(json_t *report, const struct child *workload)
 		if (number_at(site, "bytes") > leaked / 100)
 			assert_true(!strcmp(verdict, "leaking") || !strcmp(verdict, "growing"));
 		bytes += number_at(site, "bytes");
-		/* The last one may still grow by itself. */
+		/* The last snapshot may still grow by itself. */
 		if (!merged)
 			continue;
 		assert_int_equal(number_at(merged, "stacks"), json_array_size(sites));

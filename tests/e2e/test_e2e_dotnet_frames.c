@@ -19,7 +19,7 @@ static const struct kind {
 	{"lambda", 40, 40009}, {"context", 5, 50021},
 };
 
-/* Of the last kind, a method is precompiled, and has no name in a single file. */
+/* The last kind's method is precompiled, and has no name in a single-file program. */
 #define KINDS_OF_FILES (KINDS - 1)
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -81,7 +81,7 @@ static void start_all(struct harness *harness, struct together *together)
 		skip();
 }
 
-/* A method of .NET's, not one that allocates: these are inlined or not. */
+/* Returns whether a frame is a .NET method, except allocating ones, which may be inlined. */
 static bool is_own(json_t *frame)
 {
 	return json_is_string(json_object_get(frame, "module")) &&
@@ -109,8 +109,10 @@ static bool has_frames(json_t *site, json_t *truth)
 	return own == json_array_size(wanted);
 }
 
-/* All whole stacks of that size. In code that is mapped just then, a walk ends early, and says
- * so. */
+/*
+ * Checks all complete stacks of that size. In code that is just being mapped, a walk ends early and
+ * reports so.
+ */
 static void expect_kind(json_t *process, const struct run *run, const struct kind *kind,
 			json_t *truth)
 {
@@ -133,7 +135,7 @@ static void expect_kind(json_t *process, const struct run *run, const struct kin
 			 (long long)count);
 }
 
-/* Between rounds the runtime compiles again what is called often. */
+/* Between rounds the runtime recompiles frequently called methods. */
 static void allocate(struct harness *harness, struct run *run)
 {
 	char command[64];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Bad input: what, why and what to do on stderr, the right exit code, the target untouched. */
+/* Bad input: cause and fix on standard error, the right exit code, the target untouched. */
 #include "harness.h"
 
 #include <elf.h>
@@ -120,7 +120,7 @@ static void a_zombie_is_refused(void **state)
 			     workload->pid_text);
 }
 
-/* Whatever would put probes into it, stop it or read its heap. */
+/* Tries every command that would probe it, stop it or read its heap. */
 static void a_32_bit_program_is_named_and_left_alone(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -155,7 +155,7 @@ static void a_traced_process_is_left_alone(void **state)
 	workload_do(harness, workload, "go");
 }
 
-/* A static program of two system calls: `for (;;) pause();`, with no symbol at all. */
+/* Writes a static program of two system calls: `for (;;) pause();`, without any symbol. */
 static void program_write(const char *path)
 {
 	static const unsigned char code[] = {
@@ -252,7 +252,7 @@ static void a_full_disk_is_an_error(void **state)
 	workload_do(harness, workload, "go");
 }
 
-/* A private copy of the null device: the machine's own would be gone for everybody. */
+/* Uses a private copy of the null device: the machine's own would be lost for everybody. */
 static void a_device_that_reports_go_to_stays_a_device(void **state)
 {
 	static const char *const formats[] = {"text", "json", "folded", "pprof", "prom", "html"};
@@ -397,7 +397,7 @@ static void close_standard_files(void)
 	close(STDERR_FILENO);
 }
 
-/* What is said of the run would stand between the lines of the file, or in a socket. */
+/* Otherwise messages would end up in the file, or in a socket. */
 static void a_file_takes_no_number_of_a_standard_one_that_was_never_open(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -476,7 +476,7 @@ static void a_process_that_is_not_dumpable_is_read_by_root_alone(void **state)
 			 0);
 }
 
-/* Process 1 is such a one where leakmon runs beside it in a sandbox. */
+/* Process 1 is one, if leakmon runs beside it in a sandbox. */
 static void maps_that_root_may_not_read_are_not_blamed_on_lockdown(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -20,7 +20,7 @@ static const struct {
 	{"exit 255", 255},
 	{"kill -KILL $$", 128 + SIGKILL},
 	{"kill -SEGV $$", 128 + SIGSEGV},
-	/* ld.so ends before any code of a program runs; the 32-bit one may not run at all. */
+	/* ld.so ends before any code of a program runs; a 32-bit one may be unable to run. */
 	{"exec \"$(ls /lib64/ld-*.so.* /lib/ld-linux-aarch64.so.* | head -n 1)\" /nonexistent",
 	 127},
 };
@@ -66,7 +66,7 @@ static void a_command_s_exit_status_is_returned_in_every_mode(void **state)
 	}
 }
 
-/* 3 says that a command that succeeded has leaked; one that failed says so itself. */
+/* 3 means that a command that succeeded has leaked; a command that failed keeps its own code. */
 static void a_leak_shows_only_where_the_command_succeeded(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -89,7 +89,7 @@ static void an_error_of_leakmon_s_own_is_1(void **state)
 	assert_int_equal(child_end(harness, MONITOR(harness, "--", "/nonexistent/test")), 1);
 }
 
-/* As timeout(1) and runners of tests end what takes too long. */
+/* As timeout(1) and test runners end slow tests. */
 static void a_check_that_was_ended_early_does_not_pass(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -144,7 +144,7 @@ static void write_file(struct harness *harness, const char *name, const char *te
 	assert_int_equal(fclose(file), 0);
 }
 
-/* Runs `script` in the test's directory, with leakmon's path as $LEAKMON; its exit code. */
+/* Runs `script` in the test's directory, with leakmon's path as $LEAKMON. Returns its exit code. */
 static int run_script(struct harness *harness, const char *script, char **output)
 {
 	const char *given = getenv("LEAKMON_PROGRAM");

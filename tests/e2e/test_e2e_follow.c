@@ -17,7 +17,7 @@ static void expect_exact(json_t *process, bool exact)
 	assert_int_equal(json_object_get(process, "inexact") == NULL, exact);
 }
 
-/* A new process that has the PID of one that has ended, and becomes `path`. */
+/* Starts a new process with the PID of an ended one, which then executes `path`. */
 static pid_t start_stranger(pid_t pid, const char *path, const char *argument)
 {
 	pid_t set_tid[] = {pid};
@@ -35,7 +35,7 @@ static pid_t start_stranger(pid_t pid, const char *path, const char *argument)
 	return made;
 }
 
-/* Its exit code; a stopped one does not stay behind. */
+/* Returns its exit code; kills a stopped one. */
 static int end_of_stranger(pid_t pid)
 {
 	int status;
@@ -214,7 +214,7 @@ static void an_exec_by_another_thread_is_probed_again_and_the_gap_is_reported(vo
 	expect_exact(process, false);
 	assert_true(is_inexact_by(process, "late_exec"));
 
-	/* The next one is an ordinary exec: nothing of it is missed. */
+	/* The next exec is an ordinary one: nothing of it is missed. */
 	workload_send(workload, "exec");
 	expect_ready(harness, workload);
 	workload_do(harness, workload, "go");
@@ -225,7 +225,7 @@ static void an_exec_by_another_thread_is_probed_again_and_the_gap_is_reported(vo
 	expect_exact(process, true);
 }
 
-/* The launched program stands still at its exec: nothing is missed. */
+/* The launched program is stopped at its exec: nothing is missed. */
 static void an_exec_by_another_thread_of_the_launched_program_is_exact(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -177,7 +177,7 @@ static void the_kernel_has_every_format_too(void **state)
 	text = shell(harness, 0, "cat %s", path);
 	expect_words(text, "kernel;[kernel];[kmalloc];");
 	live(harness, path, "pprof", true);
-	/* Whatever else the kernel allocates meanwhile. */
+	/* Other processes' kernel allocations do not matter. */
 	text = shell(harness, 0, GO_PPROF " -top -nodefraction=0 -nodecount=100000 %s", path);
 	assert_non_null(strstr(text, "Type: inuse_space"));
 	expect_words(text, "alloc_pipe_info");
@@ -319,7 +319,7 @@ static void live_json_is_valid_too(void **state)
 		   path, path, path));
 }
 
-/* Of a run, and with every member that there is. */
+/* The JSON of a triage run, with every possible member. */
 static void json_of_the_machine_is_valid_too(void **state)
 {
 	struct harness *harness = harness_bpf(state);

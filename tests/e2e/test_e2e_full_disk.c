@@ -52,7 +52,7 @@ static void disk_remove(const struct disk *disk)
 	assert_false(umount2(disk->directory, MNT_DETACH));
 }
 
-/* Every line is a whole report; the last one has the number of missing ones. */
+/* Every line is a whole report; the last line has the number of missing reports. */
 static json_int_t lost_in(struct harness *harness, const char *path)
 {
 	char *text = shell(harness, 0, "cat %s", path), *rest = text, *line;
@@ -169,7 +169,7 @@ static void a_recording_lists_what_it_misses(void **state)
 	}
 }
 
-/* As with `leakmon -p PID | head`. */
+/* As in `leakmon -p PID | head`. */
 static void a_run_that_nobody_reads_ends_without_a_word(void **state)
 {
 	struct harness *harness = harness_bpf(state);

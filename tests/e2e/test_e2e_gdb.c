@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The same stack that gdb shows: a thread that stands where it has just allocated. */
+/* leakmon's stack equals gdb's, for a thread that has just allocated. */
 #include "harness.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@ struct stack {
 	size_t depth;
 };
 
-/* One line a thread, innermost frame first; inlined calls have no frame of their own. */
+/* One line per thread, innermost frame first; inlined calls have no separate frame. */
 static const char print_stacks[] =
 	"python\n"
 	"for thread in gdb.selected_inferior().threads():\n"
@@ -63,7 +63,7 @@ static bool stack_parse(char *line, struct stack *stack)
 	return true;
 }
 
-/* The innermost frame that allocated has gone on since; all that called it stand as they stood. */
+/* The innermost frame, which allocated, has advanced since; all callers are unchanged. */
 static bool stacks_agree(const struct stack *leakmon, const struct stack *gdb)
 {
 	size_t callers = leakmon->depth - 1;
@@ -117,7 +117,7 @@ static void a_stack_is_what_gdb_shows(void **state)
 	workload = WORKLOAD(harness, "deep");
 	report = WATCH(harness, workload, "park", "-T", "0");
 	stack_of_block(process_of(report, workload->pid), &leakmon);
-	/* park_here, 11 × park_below, std::function, park, and what starts a thread. */
+	/* park_here, 11 × park_below, std::function, park, and the frames that start a thread. */
 	assert_true(leakmon.depth >= 16);
 	gdb = gdb_start(harness, workload, print_stacks);
 	child_end(harness, gdb);
@@ -160,7 +160,7 @@ static json_t *site_of_size(json_t *process, json_int_t bytes)
 	return NULL;
 }
 
-/* "names: on_illegal … stand", as gdb prints them. */
+/* "names: on_illegal … stand", in gdb's form. */
 static void names_print(json_t *site, char *text, size_t size)
 {
 	size_t length = (size_t)snprintf(text, size, "names:");

@@ -44,7 +44,7 @@ static const char *unique_name(void)
 	return name;
 }
 
-/* Copies `leak` as `file` into the test's directory, and the C library beside it. */
+/* Copies `leak` as `file` into the test's directory, with the C library. */
 static void copy_program(struct harness *harness, const char *file)
 {
 	assert_int_equal(shell("cp %s/leak %s/%s && cp -L $(ldd %s/leak | grep -o '/.*libc.so.6') "
@@ -148,14 +148,16 @@ static void enter_user_namespace(void)
 
 #define NOBODY 65534
 
-/* A plain user, with a user namespace of its own: as unshare -r and rootless containers are. */
+/*
+ * Becomes a plain user in a separate user namespace, as with unshare -r and in rootless containers.
+ */
 static void enter_user_namespace_as_nobody(void)
 {
 	if (setgid(NOBODY) || setuid(NOBODY) || unshare(CLONE_NEWUSER))
 		_exit(99);
 }
 
-/* Under a seccomp filter, as containers are; one that permits all. */
+/* Adds a seccomp filter that permits everything, as containers have one. */
 static void be_nobody(void)
 {
 	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
@@ -188,7 +190,7 @@ static void what_capabilities_do_not_permit_is_said(void **state)
 			harness, ARGUMENTS("leakmon", "-p", own->pid_text), cases[i].prepare);
 
 		monitor_expect_error(harness, monitor, 1, cases[i].words);
-		/* What was not tried is not reported as deadly. */
+		/* A probe that was not tried must not be reported as deadly. */
 		monitor =
 			monitor_start(harness, ARGUMENTS("leakmon", "doctor", "-p", own->pid_text),
 				      cases[i].prepare);
@@ -229,7 +231,7 @@ static void doctor_reports_what_the_host_lacks(void **state)
 	}
 }
 
-/* With the capabilities of a triage and no others. */
+/* Keeps the capabilities of a triage and no others. */
 static void keep_triage_capabilities(void)
 {
 	for (int capability = 0; capability <= CAP_LAST_CAP; capability++) {
@@ -251,7 +253,7 @@ static void keep_three_capabilities(void)
 	}
 }
 
-/* As all kernels before uprobe_multi do. */
+/* As on all kernels before uprobe_multi. */
 static void perf_asks_for_a_capability_by_name(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -335,7 +337,7 @@ static bool says(const struct child *monitor, const char *before, const char *pi
 	return monitor->err.text && strstr(monitor->err.text, text);
 }
 
-/* Some of twelve are watched, exactly; the others are named; each goes on as if nothing was. */
+/* Some of twelve are watched, exactly; the others are named; none is disturbed. */
 static void without_descriptors_the_untraced_processes_are_named(void **state)
 {
 	enum { PROCESSES = 12 };
@@ -371,7 +373,7 @@ static void without_descriptors_the_untraced_processes_are_named(void **state)
 	expect_balance(report);
 }
 
-/* The same names lead to other files by now: the mapped file counts, not its name. */
+/* The same names denote other files by now: the mapped file counts, not its name. */
 static void replaced_and_removed_files_are_traced_as_they_are_mapped(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -433,7 +435,7 @@ static void a_process_that_ends_between_choice_and_attach_is_passed_over(void **
 	expect_leaks(report, stays->pid);
 	assert_int_equal(json_array_size(json_object_get(report, "processes")), 1);
 
-	/* The only one, by number: there is nothing left to do. */
+	/* It was the only target, given by number: nothing is left to do. */
 	setenv("KILLER_PID", stays->pid_text, 1);
 	monitor_expect_error(
 		harness,
@@ -513,7 +515,7 @@ static void one_among_ten_thousand_is_found(void **state)
 	expect_leaks(report, one->pid);
 	assert_int_equal(json_array_size(json_object_get(report, "processes")), 1);
 
-	/* The triage counts them all: those that its budget leaves for the next poll, too. */
+	/* The triage counts all, including those postponed to the next poll by its budget. */
 	monitor = MONITOR(harness, "--budget", "100%", "--format", "json", "1", "1");
 	report = monitor_report(harness, monitor);
 	assert_int_equal(child_end(harness, monitor), 0);

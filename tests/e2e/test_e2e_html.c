@@ -15,7 +15,7 @@ static const char *path_of(struct harness *harness, char path[96], const char *n
 	return path;
 }
 
-/* The workload `leak`, under a name that begins an element and turns text around. */
+/* Starts the workload `leak` under a name that begins an HTML element and reverses text. */
 static struct child *hostile_start(struct harness *harness)
 {
 	const char *workloads = getenv("LEAKMON_WORKLOADS");
@@ -34,7 +34,7 @@ static struct child *hostile_start(struct harness *harness)
 	return workload;
 }
 
-/* One `go` before each of so many snapshots; the last one is taken at the end. */
+/* Records that many snapshots, with one `go` before each; the last snapshot is taken at the end. */
 static void record(struct harness *harness, struct child *workload, const char *path)
 {
 	struct child *monitor = MONITOR_ATTACHED(harness, "record", "-p", workload->pid_text, "-o",

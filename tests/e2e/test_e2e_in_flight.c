@@ -27,7 +27,7 @@ static struct child *cacher_start(struct harness *harness)
 	return workload;
 }
 
-/* After each command; with every way to attach that has programs of its own. */
+/* Checks after each command, with every attach method that has separate programs. */
 static void what_happens_inside_a_call_is_counted_exactly(void **state)
 {
 	static const char *const methods[] = {"auto", "multi"};
@@ -56,8 +56,8 @@ static json_int_t dropped_at(json_t *report, const char *cause)
 }
 
 /*
- * The kernel keeps 64 return probes for a thread, and leaves out what comes then. Another tool's
- * are on the 150 levels of a function: 63 levels allocate with room for one more.
+ * The kernel keeps 64 return probes per thread, and drops further ones. Another tool's are on 150
+ * levels of a function: 63 levels allocate with room for one more.
  */
 static void calls_beyond_the_kernels_limit_of_return_probes_are_dropped(void **state)
 {
@@ -83,7 +83,7 @@ static void calls_beyond_the_kernels_limit_of_return_probes_are_dropped(void **s
 		assert_int_equal(ledger_at(report, "abandoned"), 0);
 		assert_true(
 			json_is_false(json_object_get(process_of(report, workload->pid), "exact")));
-		/* 63 are followed to their new size; an unknown block is no surprise. */
+		/* 63 are followed to their new size; unknown blocks are expected. */
 		workload_do(harness, workload, "resize");
 		child_signal(monitor, SIGUSR1);
 		report = monitor_report(harness, monitor);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Files of `make install` beside the program: manual page, completion, schemas, alerts. */
+/* Files of `make install` other than the program: manual page, completion, schemas, alerts. */
 #include "screen.h"
 
 /* A shell command with $D, the test's directory; its output, on standard error as well. */
@@ -132,7 +132,7 @@ static void fish_offers_the_same_with_what_it_is_for(void **state)
 	}
 }
 
-/* A process may call itself as it likes: nothing of it is run, and it comes in quotes. */
+/* A process may choose any name: nothing of it is executed, and it is quoted. */
 static void completion_of_hostile_names_is_inert(void **state)
 {
 	struct harness *harness = harness_any(state);

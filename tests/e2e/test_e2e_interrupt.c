@@ -78,7 +78,7 @@ static void a_signal_ends_the_attach(void **state)
 	assert_int_equal(child_end(harness, workload), 0);
 }
 
-/* One that is interrupted while it attaches leaves no recording. */
+/* An interruption during the attach leaves no recording. */
 static void no_recording_is_left_of_an_attach_that_was_interrupted(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -96,7 +96,7 @@ static void no_recording_is_left_of_an_attach_that_was_interrupted(void **state)
 	assert_int_equal(child_end(harness, workload), 0);
 }
 
-/* As soon as the file is there. */
+/* Interrupts as soon as the file exists. */
 static void no_recording_is_left_of_its_first_moment(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -127,7 +127,7 @@ static void a_signal_after_the_attach_brings_the_last_report(void **state)
 	expect_truth(monitor_stop(harness, monitor), workload_ask(harness, workload, "ledger"));
 }
 
-/* Whatever it is at, a file is whole or not there, and the process goes on. */
+/* In any phase, a file is complete or missing, and the process continues. */
 /* The line has the sender, and a crash its phase and build; the signal acts as ever. */
 static void no_signal_ends_it_without_a_line(void **state)
 {

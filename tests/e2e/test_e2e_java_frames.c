@@ -29,8 +29,10 @@ static const struct program {
 	{JAVA_27, {"-XX:-TieredCompilation"}},
 };
 
-/* A kind of native memory: how often it is asked for, the native method that a stack of it has, and
- * the bytes of each; 0: they differ. What the VM itself needs for the call has other sizes. */
+/*
+ * A kind of native memory: number of allocations, the native method in its stacks, and the bytes of
+ * each; 0: they vary. The VM's own allocations for the call have other sizes.
+ */
 static const struct kind {
 	const char *command, *function;
 	json_int_t times, bytes;
@@ -48,7 +50,7 @@ struct together {
 	char pids[PROGRAMS_MAX * 12];
 };
 
-/* NULL: there is no such JDK. */
+/* Returns NULL if that JDK is missing. */
 static struct child *start_program(struct harness *harness, const struct program *program,
 				   const char *classes)
 {
@@ -82,7 +84,7 @@ static void start(struct harness *harness, const struct program *program, const 
 	together->targets[together->count++] = target;
 }
 
-/* Those of JDK 27, or all others: beside ten others, stacks of JDK 27 lacked methods. */
+/* Starts those of JDK 27, or all others: beside ten others, stacks of JDK 27 lacked methods. */
 static void start_all(struct harness *harness, struct together *together, bool newest)
 {
 	char classes[256];
@@ -113,7 +115,10 @@ static bool is_of(json_t *site, const char *function)
 	return false;
 }
 
-/* The program's own frame; the VM hides those that it makes for lambdas, which have no file. */
+/*
+ * Returns whether a frame is the program's own; the VM hides those it generates for lambdas, which
+ * have no file.
+ */
 static bool is_own(json_t *frame)
 {
 	return json_is_string(json_object_get(frame, "module")) &&
@@ -146,7 +151,7 @@ static void expect_frames(json_t *site, json_t *truth)
 			 json_dumps(truth, JSON_COMPACT));
 }
 
-/* The VM starts threads of its own, too. */
+/* The VM also starts threads of its own. */
 static bool has_own(json_t *site)
 {
 	json_t *frame;

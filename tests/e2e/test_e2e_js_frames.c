@@ -11,11 +11,10 @@
 #define OPTIONS_MAX 4
 #define SCRIPT "tests/runtimes/js_frames.js"
 
-/* What of V8's stack is there. */
+/* The part of V8's stack that must be present. */
 enum truth {
 	WHOLE,	  /* all */
-	OUTLINED, /* functions that are not inlined; optimized ones have the line where they begin
-		   */
+	OUTLINED, /* functions that are not inlined; optimized ones have their first line */
 };
 
 /* `runtime`: of `scripts/deps.sh runtimes`, which is left out if it is not there; NULL: NODE. */
@@ -43,8 +42,10 @@ static const struct program {
 	{"node-26", {NULL}, OUTLINED},
 };
 
-/* A kind of native memory: how often it is asked for, and the bytes of each; 0: they differ. What
- * V8 itself needs for the call has other sizes. */
+/*
+ * A kind of native memory: number of allocations, and the bytes of each; 0: they vary. V8's own
+ * allocations for the call have other sizes.
+ */
 static const struct kind {
 	const char *command;
 	json_int_t times, bytes;
@@ -82,7 +83,7 @@ static bool find_node(const struct program *program, char *path, size_t size)
 
 static void start(struct harness *harness, const struct program *program, struct together *together)
 {
-	/* One that is idle would compact its heap: the report comes late here. */
+	/* An idle V8 would compact its heap before the report, which comes late here. */
 	const char *argv[OPTIONS_MAX + 4] = {"node", "--no-memory-reducer"};
 	size_t count = 2, used = strlen(together->pids);
 	struct run *run = &together->runs[together->count];
@@ -125,7 +126,7 @@ static bool is_same(json_t *frame, json_t *truth, bool with_line)
 		number_at(frame, "line") == json_integer_value(json_array_get(truth, 2)));
 }
 
-/* Whether its frames of the script are those, as far as they are to be there. */
+/* Returns whether its frames in the script are those that must be present. */
 static bool has_frames(json_t *site, json_t *truth, enum truth how)
 {
 	json_t *frame, *wanted = json_object_get(truth, "frames");
@@ -163,7 +164,7 @@ static json_int_t count_sites(json_t *process, const struct kind *kind, json_t *
 	return count;
 }
 
-/* Where functions are left out, stacks of one kind may look like those of another. */
+/* Without some functions, stacks of two kinds may look the same. */
 static void expect_kinds(json_t *process, const struct run *run)
 {
 	for (size_t i = 0; i < KINDS; i++) {

@@ -73,7 +73,10 @@ static void expect_caused(json_t *report, pid_t tid, const char *function, const
 		assert_int_equal(held.bytes, 4096 * count);
 }
 
-/* What the report says that the kernel holds for the process, under that function. */
+/*
+ * Returns the memory that the kernel holds for the process, under that function, according to the
+ * report.
+ */
 static json_int_t owned_by(json_t *report, pid_t pid, const char *function)
 {
 	json_t *site, *owner;
@@ -97,7 +100,7 @@ static json_int_t owned_by(json_t *report, pid_t pid, const char *function)
 	return count;
 }
 
-/* The functions of fs/pipe.c; the one that writes was pipe_write before 6.14. */
+/* The functions of fs/pipe.c; the writing one was pipe_write before 6.14. */
 static void expect_pipes(json_t *report, pid_t tid, json_int_t count)
 {
 	struct held page = caused_by(report, tid, "anon_pipe_write", "pages");

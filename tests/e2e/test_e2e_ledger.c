@@ -218,7 +218,7 @@ static void reports_amid_calls_are_not_mistaken_for_inexact(void **state)
 	assert_int_equal(ledger_at(report, "scanned"), ledger_at(report, "outstanding"));
 }
 
-/* The map of that ID, if it is the live set; else -1. */
+/* Returns the map of that ID if it is the live set; else -1. */
 static int live_set_open(uint32_t id)
 {
 	struct bpf_map_info info = {0};
@@ -260,7 +260,7 @@ static int live_set_of(const struct child *monitor)
 	return found;
 }
 
-/* Behind the monitor's back. */
+/* Removes a block without the monitor's knowledge. */
 static void take_one_block(const struct child *monitor)
 {
 	int fd = live_set_of(monitor);

@@ -116,7 +116,7 @@ static void the_server_has_no_rights(void **state)
 	expect_status(harness, pid, "CapBnd", none);
 	expect_status(harness, pid, "NoNewPrivs", "1\n");
 	expect_status(harness, pid, "Seccomp", "2\n");
-	/* Its sockets, what it was handed, and /dev/null. */
+	/* Its sockets, inherited documents, and /dev/null. */
 	text = shell(harness, 0,
 		     "ls -l /proc/%ld/fd | grep -v '/dev/null\\|socket:\\|memfd:\\|total'; :", pid);
 	assert_string_equal(text, "");
@@ -173,7 +173,7 @@ static void a_killed_monitor_leaves_no_server(void **state)
 static void triage_and_profile_serve_what_they_have(void **state)
 {
 	static const struct {
-		const char *command, *codes; /* of /metrics, /profile, / */
+		const char *command, *codes; /* expected codes of /metrics, /profile, / */
 	} runs[] = {
 		{"triage --no-stacks", "200 200 200 "},
 		{"profile -p $PPID", "200 200 200 "},

@@ -12,7 +12,7 @@
 
 #define MIB (1024 * 1024)
 #define GROWN (64 * MIB)
-#define STEP (96 * MIB) /* of objects that stay, for each "grow" */
+#define STEP (96 * MIB) /* bytes of long-lived objects for each "grow" */
 #define SOURCES "tests/workloads/managed/"
 
 struct managed_case {
@@ -127,7 +127,7 @@ static void the_heap_of_a_jvm_is_its_own_figure_to_the_byte(void **state)
 	assert_true(part_of(after, "managed_heap", "resident_bytes") <= number_at(truth, "mapped"));
 }
 
-/* A mapping right beside the reservation cannot be distinguished from it. */
+/* A mapping adjacent to the reservation cannot be told apart from it. */
 static void without_compressed_pointers_it_is_found_as_well(void **state)
 {
 	static const struct managed_case jvm = {"hotspot",
@@ -146,7 +146,7 @@ static void without_compressed_pointers_it_is_found_as_well(void **state)
 	assert_true(size >= number_at(truth, "mapped"));
 }
 
-/* The kernel joins what malloc maps beside the heap to the heap's mapping. */
+/* The kernel joins malloc's mapping beside the heap with that of the heap. */
 static void a_block_beside_the_heap_leaves_the_rest_to_it(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -164,7 +164,7 @@ static void a_block_beside_the_heap_leaves_the_rest_to_it(void **state)
 	truth = workload_ask(harness, target, "truth");
 	process = memory_that_adds_up(harness, target);
 	expect_named(&joined, process);
-	/* The thread-locals of the program may lie behind the block. */
+	/* The program's thread-locals may follow the block. */
 	assert_in_range(part_of(process, "managed_heap", "resident_bytes"),
 			number_at(truth, "touched"), number_at(truth, "touched") + MIB / 16);
 	assert_int_equal(part_of(process, "mapped_blocks", "resident_bytes"),
@@ -213,7 +213,7 @@ static void the_heap_of_go_is_its_own_figure_to_the_arena(void **state)
 	assert_int_equal(part_of(after, "managed_heap", "size_bytes"), number_at(truth, "mapped"));
 }
 
-/* Neither an error that asks for options, nor a result that seems to be of all memory. */
+/* Neither an error that asks for options, nor a result that seems to cover all memory. */
 static void a_program_without_malloc_is_handed_over(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -232,7 +232,7 @@ static void a_program_without_malloc_is_handed_over(void **state)
 	assert_true(number_at(managed, "anonymous_bytes") >= number_at(managed, "heap_bytes"));
 }
 
-/* With an interval: the place of the growth, and the tool for it. */
+/* With an interval: the location of the growth, and the tool for it. */
 static void growth_is_reported_as_the_collectors(void **state)
 {
 	static const struct managed_case jvm = {

@@ -93,7 +93,7 @@ static void a_name_chooses_those_that_run_and_those_that_start_later(void **stat
 	expect_held(process_of(report, first->pid), "leak_block", 7, 700);
 	expect_held(process_of(report, second->pid), "leak_block", 9, 90);
 
-	/* The monitor goes on when all have ended: more may come. */
+	/* The monitor continues after all have ended: more may come. */
 	child_kill(first);
 	child_kill(second);
 	report = monitor_snapshot(harness, monitor);
@@ -110,7 +110,10 @@ static void a_name_that_nobody_has_lists_the_names_there_are(void **state)
 			     "processes here: ");
 }
 
-/* The sum of the numbers that lines beginning so go on with; without a number, a line counts 1. */
+/*
+ * Returns the sum of the numbers that follow `beginning` in lines; a line without a number counts
+ * 1.
+ */
 static long sum_of_lines(const char *text, const char *beginning, const char *end)
 {
 	long sum = 0;
@@ -127,7 +130,7 @@ static long sum_of_lines(const char *text, const char *beginning, const char *en
 	return sum;
 }
 
-/* Each was attached to, or is counted as gone before that. */
+/* Each was either attached to, or counted as ended before. */
 static void expect_children_accounted_for(struct child *monitor, long children)
 {
 	const char *said = monitor->err.text;
@@ -148,7 +151,7 @@ static void a_fork_storm_loses_no_target_and_leaks_nothing_of_ours(void **state)
 	json_t *report;
 	long kb;
 
-	/* Whatever is made once has been made after the first of two storms. */
+	/* One-time allocations have happened after the first of two storms. */
 	workload_do(harness, brood, "seed");
 	workload_do(harness, brood, "storm");
 	monitor_snapshot(harness, monitor);

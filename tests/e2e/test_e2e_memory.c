@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* `leakmon memory` against what programs know of their own memory: glibc's mallinfo2; no BPF. */
+/*
+ * `leakmon memory` compared with programs' knowledge of their own memory: glibc's mallinfo2; no
+ * BPF.
+ */
 #include "retain_json.h"
 #include "shell.h"
 
@@ -122,7 +125,7 @@ static void blocks_with_their_own_mappings_are_counted_apart(void **state)
 			 number_at(json_object_get(process, "allocator"), "mapped_bytes"));
 }
 
-/* There the arenas are in the program's own data, and so is its version, if it is at all. */
+/* In static programs the arenas, and the version, if any, are in the program's own data. */
 static void a_static_programs_parts_are_mallinfos(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -244,7 +247,10 @@ static json_int_t difference_of(json_t *conclusion, const char *figure)
 	return number_at(json_object_get(conclusion, figure), "difference");
 }
 
-/* Rss stands still: 5120 tables of a page each, for 2 MiB of addresses, and what leads to them. */
+/*
+ * Rss is constant: 5120 page tables of one page each, for 2 MiB of addresses each, and their
+ * parents.
+ */
 static void page_tables_are_counted_beside_rss(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -295,7 +301,7 @@ static void pages_that_are_copied_after_fork_are_growth(void **state)
 	expect_sums(process);
 }
 
-/* Its creator has ended: it stays, and no process has it. */
+/* Its creator has ended, but it stays, and no process has attached it. */
 static void a_segment_that_nobody_removed_is_listed(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -321,7 +327,7 @@ static void a_segment_that_nobody_removed_is_listed(void **state)
 	assert_int_equal(number_at(found, "attached"), 0);
 	assert_true(json_is_null(json_object_get(found, "creator_comm")));
 	assert_int_equal(number_at(found, "uid"), geteuid());
-	/* Others on this machine may remove theirs meanwhile. */
+	/* Other processes may remove theirs at the same time. */
 	assert_true(json_is_integer(json_object_get(sysv, "growth_bytes")));
 }
 
@@ -550,7 +556,7 @@ static void two_runs_are_compared_by_the_name_of_the_program(void **state)
 	json_decref(report);
 }
 
-/* The value of a series of this name and label. */
+/* Returns the value of a series, given as its name and labels. */
 static long long sample_of(const char *text, const char *series)
 {
 	const char *at = strstr(text, series);

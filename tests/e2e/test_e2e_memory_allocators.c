@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* `leakmon memory` against what other allocators than glibc's count of themselves; no BPF. */
+/* `leakmon memory` compared with the statistics of allocators other than glibc's; no BPF. */
 #include "allocator_programs.h"
 #include "retain_json.h"
 
@@ -30,7 +30,7 @@ static void expect_same_figures(json_t *allocator, json_t *truth, const char *co
 		assert_int_equal(number_at(allocator, same[i][0]), number_at(truth, same[i][1]));
 }
 
-/* Nothing is left out of the sum: a page of zeros that was only read is none of Rss. */
+/* The sum is complete: a zero page that was only read is not in Rss. */
 static void expect_sums(json_t *process)
 {
 	json_int_t sum = 0, difference = number_at(process, "difference_bytes");
@@ -43,7 +43,7 @@ static void expect_sums(json_t *process)
 	assert_in_range(-difference, 0, 256 << 10);
 }
 
-/* Calls with each program that is there, and what leakmon calls its allocator. */
+/* Calls `test` for each program that is available, with leakmon's name for its allocator. */
 static void with_each(struct harness *harness, const struct allocator_program *programs,
 		      size_t count,
 		      void (*test)(struct harness *harness, struct child *target, const char *name))
@@ -307,7 +307,7 @@ static void fill_musl(struct harness *harness, struct child *target, const char 
 		process = memory_of(harness, target);
 		allocator = known_allocator(process, name);
 		assert_int_equal(number_at(allocator, "live_blocks"), number_at(truth, "blocks"));
-		/* Slots have what is in front of a block, and are of 48 sizes, a fifth apart. */
+		/* Slots include a header, and come in 48 sizes, a fifth apart. */
 		assert_in_range(number_at(allocator, "live_bytes"), number_at(truth, "live"),
 				number_at(truth, "live") * 5 / 4);
 		expect_sums(process);

@@ -112,7 +112,7 @@ static void unwinding_is_undisturbed(void **state)
 	}
 }
 
-/* A fork carries the parent's breakpoints along: they must neither trap nor kill the child. */
+/* A forked child inherits the parent's breakpoints: they must neither trap nor kill it. */
 static void a_forked_child_lives(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -126,7 +126,7 @@ static void a_forked_child_lives(void **state)
 	free(line);
 }
 
-/* Kernels have it on x86 first. */
+/* Skips the test on kernels without Syscall User Dispatch: x86 had it first. */
 static struct harness *harness_dispatching(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -188,9 +188,9 @@ static void a_process_that_dispatches_later_survives_a_session(void **state)
 }
 
 /*
- * Where there are no sessions, leakmon sets no return probe for threads. A session of another
- * monitor does, in every process with a breakpoint on the same function: the kernel asks it in no
- * other process whether the return is wanted. Hence more than one try.
+ * Without sessions, leakmon sets no return probe for threads. A session of another monitor does, in
+ * every process with a breakpoint on the same function: the kernel only asks the session's own
+ * processes whether they want the return. Hence more than one try.
  */
 static void a_process_that_dispatches_later_survives_plain_thread_probes(void **state)
 {

@@ -167,7 +167,7 @@ static void nobody_is_harmed(void **state)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		for (size_t run = 0; run < runs; run++) {
 			kinds[i].run(harness_bpf(state));
-			/* A harness has room for so many children only. */
+			/* A harness has room for a limited number of children. */
 			harness_teardown(state);
 			assert_int_equal(harness_setup(state), 0);
 		}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What only numbers seem to lead to is lost, whatever the program: Python with malloc's heap below
- * 4 GiB and above it, C at fixed addresses and at any.
+ * Blocks that only numbers seem to point to are lost, in any program: Python with malloc's heap
+ * below 4 GiB and above it, C at fixed addresses and at any.
  */
 #include "retain_json.h"
 
@@ -31,8 +31,11 @@ static json_int_t blocks_at(json_t *class, const char *verdict)
 	return number_at(json_object_get(class, verdict), "blocks");
 }
 
-/* The program may have a few others of that size, malloc may have given a few larger ones, and what
- * C has not initialised may have the address of an early one, which leads to those before. */
+/*
+ * The program may have a few other blocks of that size, malloc may have given a few larger ones,
+ * and uninitialised memory in C may contain the address of an early one, which leads to the older
+ * ones.
+ */
 #define OTHERS 600
 
 static void expect_lists(json_t *report, json_int_t lost)

@@ -187,7 +187,7 @@ static void join_group(void)
 		_exit(126);
 }
 
-/* The kernel's own count, from Linux 6.9 on: 8 bytes for each page, and some tables besides. */
+/* The kernel's own count, from Linux 6.9 on: 8 bytes for each page, and some tables. */
 static void expect_page_tables(json_t *kill)
 {
 	json_t *memory = json_object_get(kill, "memory");
@@ -283,7 +283,7 @@ static void a_monitor_that_gets_no_more_memory_writes_its_last_snapshot(void **s
 	group_remove(place);
 }
 
-/* As far as the kernel permits: droppable memory is gone then. */
+/* Fills memory as far as the kernel permits, which evicts droppable memory. */
 static void fill_up(const struct place *place)
 {
 	bool unified = !strcmp(place->limit, "memory.max");
@@ -325,7 +325,7 @@ static void a_monitor_in_a_full_group_writes_its_last_snapshot(void **state)
 	struct child *monitor;
 
 	snprintf(directory, sizeof(directory), "%s_own", place->directory);
-	rmdir(directory); /* of a run that was killed, with the limit that it had set */
+	rmdir(directory); /* of a killed run, with its limit */
 	assert_int_equal(mkdir(directory, 0755), 0);
 	group_to_join = &own;
 	monitor = monitor_start(harness, watch, join_group);
@@ -340,7 +340,7 @@ static void a_monitor_in_a_full_group_writes_its_last_snapshot(void **state)
 	group_remove(place);
 }
 
-/* The group of a pod or a service limits what is in a group below it, which has no limit. */
+/* The group of a pod or a service limits a group below it that has no limit. */
 static void a_limit_above_is_the_one_that_is_reported(void **state)
 {
 	static const char *const kinds[] = {"watch", "profile", "triage"};
@@ -396,7 +396,7 @@ static void a_victim_may_have_many_threads(void **state)
 	group_remove(place);
 }
 
-/* Those that are chosen by a word, and not kept when they end. */
+/* The victims are selected by a pattern, and not kept after their end. */
 static void every_victim_of_a_burst_is_reported(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -490,7 +490,7 @@ static void victim_fill(const struct victim *victim)
 	close(fd);
 }
 
-/* However few windows a busy machine allows: its end comes after `windows` of them. */
+/* However few windows a busy machine allows: the process ends after `windows` of them. */
 static void end_after_windows(struct harness *harness, struct child *monitor,
 			      const struct victim *victim, pid_t pid, json_int_t windows)
 {
@@ -599,7 +599,7 @@ static void the_kill_of_a_profiled_suspect_is_reported_once(void **state)
 	group_remove(place);
 }
 
-/* By its end and the count of its group. */
+/* From its end and its group's count. */
 static void without_bpf_a_kill_is_found_at_a_poll(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -632,7 +632,7 @@ static json_t *limit_of(json_t *report, const char *cgroup)
 	return NULL;
 }
 
-/* By its trend, long before its share of the limit. */
+/* From its trend, long before its share of the limit. */
 static void the_triage_reports_a_near_limit_and_the_process_that_grows(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -653,7 +653,7 @@ static void the_triage_reports_a_near_limit_and_the_process_that_grows(void **st
 		    json_number_value(json_object_get(limit, "seconds_left")));
 	assert_true(json_number_value(json_object_get(limit, "seconds_left_high")) >=
 		    json_number_value(json_object_get(limit, "seconds_left")));
-	/* What it has been killed at is near no more. */
+	/* The limit at which it was killed is no longer near. */
 	victim_fill(&victim);
 	assert_null(limit_of(report_of_kill(harness, monitor, pid), "/leakmon_oom"));
 	child_kill(monitor);
@@ -661,7 +661,7 @@ static void the_triage_reports_a_near_limit_and_the_process_that_grows(void **st
 	group_remove(place);
 }
 
-/* With one runtime, or both in turns. */
+/* Uses one runtime, or both alternately. */
 static struct running *victim_in_container(struct harness *harness, int number, long memory_max,
 					   struct victim *victim)
 {
@@ -724,7 +724,7 @@ static double limit_at(json_t *object, const char *key)
 	return json_is_null(number) ? (double)INFINITY : json_number_value(number);
 }
 
-/* Whether the truth is within the limits, and the leak first. */
+/* Returns whether the true figures are within the limits, and the leak comes first. */
 static bool profile_agrees(json_t *process, const struct victim *victim)
 {
 	struct account account = account_read(victim);
@@ -746,7 +746,7 @@ static bool profile_agrees(json_t *process, const struct victim *victim)
 	return limit_at(site, "low") <= rate && rate <= limit_at(site, "high");
 }
 
-/* For whatever else: from then on that is why it has its place. */
+/* It keeps its slot for that reason, whatever made it a target first. */
 static void a_profile_without_a_target_takes_processes_near_their_limit(void **state)
 {
 	struct harness *harness = harness_bpf(state);

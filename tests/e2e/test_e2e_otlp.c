@@ -24,7 +24,7 @@ static struct child *start_grower(struct harness *harness)
 	return grower;
 }
 
-/* What the server has kept, one JSON object a line. Skips the test without the schema. */
+/* Returns the server's records, one JSON object per line. Skips the test without the schema. */
 static char *decoded(struct harness *harness, const struct push_server *server, const char *signal)
 {
 	char runtimes[400];

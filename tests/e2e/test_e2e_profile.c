@@ -14,8 +14,8 @@
 #define LIBRARIES "/usr/lib/x86_64-linux-gnu/"
 
 /*
- * 200 blocks a second of 100 bytes, among as many allocations as the machine can do. An interval of
- * 95 % may miss the truth; one that is off by half of it does not.
+ * 200 blocks of 100 bytes per second, among as many allocations as the machine manages. A 95 %
+ * interval may miss the truth, but not by half of it.
  */
 static void expect_drip(struct harness *harness, const char *name, const char *library)
 {
@@ -66,7 +66,7 @@ static void a_leak_is_the_first_site_with_mimalloc(void **state)
 	expect_drip(harness_bpf(state), "dripper", LIBRARIES "libmimalloc.so.2.0");
 }
 
-/* Another such block could stand there by now: no lower limit, whatever the estimate. */
+/* The address may hold another such block by now: no lower limit, whatever the estimate. */
 static void contents_that_all_blocks_share_prove_nothing(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -86,7 +86,7 @@ static void drop_sys_admin(void)
 		_exit(126);
 }
 
-/* As pods run it: the kernel's own count of what programs cost is for CAP_SYS_ADMIN alone. */
+/* As pods run it: the kernel's own count of program costs requires CAP_SYS_ADMIN. */
 static void traps_count_without_cap_sys_admin(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -98,7 +98,7 @@ static void traps_count_without_cap_sys_admin(void **state)
 			      drop_sys_admin);
 	double births = 0, traps_ms = 0;
 
-	/* A window without many of them may cost less than it says. */
+	/* A window with few of them may cost less than stated. */
 	while (births < 100) {
 		char *line = child_line(harness, monitor, &monitor->err);
 		const char *window = strstr(line, "a window of ");
@@ -193,7 +193,7 @@ static double oldest_look(json_t *site)
 	return count ? real_at(json_array_get(survival, count - 1), "age_s") : 0;
 }
 
-/* 2 MB a second stand out on any machine; whatever else grows there may be chosen, too. */
+/* 2 MB a second stand out on any machine; other growing processes may be chosen, too. */
 static void without_a_target_what_grows_is_profiled_while_it_lives(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -73,7 +73,7 @@ static void what_grows_is_distinguished_from_what_seems_to(void **state)
 	json_decref(truth);
 	expect_growth(process, "grow_mapped", rate * 300000);
 	expect_growth(process, "grow_in_thread", rate * 88);
-	/* Another such block might stand there by now. */
+	/* The address may hold another such block by now. */
 	site = site_of(process, "grow_equal");
 	assert_true(real_at(site, "low") == 0 && real_at(site, "high") > rate * 120 / 1.5);
 	/* Alive, but not untouched. */
@@ -132,8 +132,10 @@ static void swap_begin(const struct harness *harness)
 	skip();
 }
 
-/* The machine must get rid of it: processes with pages there end first, and neither a signal nor
- * lack of memory is a reason to give up. */
+/*
+ * Remove the swap file: processes with pages in it end first, and neither a signal nor lack of
+ * memory may stop the attempt.
+ */
 static int swap_teardown(void **state)
 {
 	struct harness *harness = *state;
@@ -187,7 +189,7 @@ static void page_out(pid_t pid, const struct stretch *stretch)
 	close(pidfd);
 }
 
-/* How many pages are in swap; *one gets the address of one of them. */
+/* Returns the number of pages in swap; *one gets the address of one. */
 static size_t pages_in_swap(pid_t pid, const struct stretch *stretch, uint64_t *one)
 {
 	char path[64];

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Targets of leakmon profile: idle, stopped, replaced and ended ones; what windows do to them. */
+/*
+ * Targets of leakmon profile: idle, stopped, replaced and ended ones; effects of windows on them.
+ */
 #include <math.h>
 
 #include "base/cleanup.h"
@@ -98,7 +100,7 @@ static void many_windows_do_no_harm_and_leave_no_probe(void **state)
 	assert_int_equal(child_end(harness, workload), 43);
 }
 
-/* Between two windows or in one: nothing waits for it, and it goes on as before. */
+/* Between two windows or in one: nothing waits for it, and it continues unchanged. */
 static void a_target_that_is_stopped_meanwhile_goes_on(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -115,7 +117,7 @@ static void a_target_that_is_stopped_meanwhile_goes_on(void **state)
 	rate_of(harness, workload);
 }
 
-/* The former program is gone, and its sites with it. */
+/* The former program is gone, with its sites. */
 static void a_target_that_execs_begins_anew(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -144,7 +146,7 @@ static void a_target_that_execs_begins_anew(void **state)
 	monitor_stop(harness, monitor);
 }
 
-/* The last report has what it did. */
+/* The last report includes it. */
 static void a_target_that_ends_is_reported(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The limits of leakmon profile, of 95 %, against what programs know of themselves: how many blocks
- * they have allocated, and how many of those are there. Two programs under one profile at 20 %.
- * LEAKMON_RUNS: how often (1); from 20 on, nine of ten intervals must hold the truth (on a machine
- * that is quiet), before that as many as is not out of all likelihood.
+ * The 95 % limits of leakmon profile compared with programs' own counts of allocated and live
+ * blocks. Two programs under one profile at 20 %. LEAKMON_RUNS: number of runs (1); from 20 on,
+ * nine of ten intervals must contain the truth (on a quiet machine); below that, as many as is not
+ * implausible.
  */
 #include "harness.h"
 
@@ -15,7 +15,7 @@
 
 enum figure { GROWTH, BIRTHS };
 
-/* A site, and how many bytes a block of it has that grows. */
+/* A site, a figure of it, and the bytes of one of its blocks. */
 struct checked {
 	const char *function;
 	enum figure figure;
@@ -160,7 +160,7 @@ static void limits_hold_what_programs_know_of_themselves(void **state)
 	say("by the clock", &by_clock);
 	say("by their own pace", &by_pace);
 	assert_true(likelihood(&by_clock) > 1e-4);
-	/* Their pace is that of the machine, which others may use now more, now less. */
+	/* Their pace depends on the machine's other load. */
 	if (runs >= ENOUGH_RUNS)
 		assert_true(nine_of_ten(&by_clock) && nine_of_ten(&by_pace));
 }

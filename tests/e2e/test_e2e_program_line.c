@@ -163,7 +163,7 @@ static void an_ocaml_program_is_named_behind_its_runtime(void **state)
 			 LEAKS);
 }
 
-/* NULL: there is no such Go. */
+/* Returns NULL if that Go is missing. */
 static struct child *start_go(struct harness *harness, const char *kind)
 {
 	char *path = shell(harness, 0, "tests/runtimes/go.sh %s cgo || test $? = 77", kind);
@@ -178,7 +178,7 @@ static struct child *start_go(struct harness *harness, const char *kind)
 	return target;
 }
 
-/* What C allocates in Go's name, on either of its stacks. */
+/* Expects the Go line for memory that C allocates for Go, on either of its stacks. */
 static void expect_go_line(struct harness *harness, struct child *target, const char *command)
 {
 	json_t *process = process_of(WATCH(harness, target, command), target->pid), *site;

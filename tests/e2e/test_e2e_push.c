@@ -16,7 +16,7 @@ static void expect_kept(struct harness *harness, const struct push_server *serve
 	free(text);
 }
 
-/* Of the first accepted request. */
+/* Returns a field of the first accepted request. */
 static json_t *kept_first(struct harness *harness, const struct push_server *server)
 {
 	char *text = shell(harness, 0, "cat %s/0000.json", server->kept);
@@ -218,7 +218,7 @@ static void an_event_of_a_triage_names_the_line(void **state)
 	child_signal(monitor, SIGINT);
 	assert_int_equal(child_end(harness, monitor), 0);
 	free(text);
-	/* Of its own event: groups and other processes of this machine may leak, too. */
+	/* Checks its own event only: groups and other processes of this machine may leak, too. */
 	text = shell(harness, 0, "cat %s/*.event | grep '\"pid\":%s,'", server.kept,
 		     leaker->pid_text);
 	assert_non_null(strstr(text, "leak_"));

@@ -73,7 +73,7 @@ static void expect_goes(struct harness *harness, const char *path, const char *a
 	assert_int_equal(number_at(process, "outstanding_bytes"), GO_BYTES * goes);
 }
 
-/* Others may read it, through a directory that is ours alone. */
+/* Lets others read it, in a directory that is otherwise private. */
 static void open_up(struct harness *harness, const char *path)
 {
 	assert_int_equal(chmod(harness->directory, 0755), 0);
@@ -256,7 +256,7 @@ static void what_cannot_be_read_or_made_is_reported(void **state)
 		harness,
 		MONITOR(harness, "record", "-p", "4194304", "-o", path_of(harness, "none.lkm")), 1,
 		"4194304");
-	/* A run that never began leaves no file behind. */
+	/* A run that never began leaves no file. */
 	assert_int_not_equal(access(path_of(harness, "none.lkm"), F_OK), 0);
 	monitor_expect_error(harness, MONITOR(harness, "record", "-p", workload->pid_text), 2,
 			     "no file to record to");
@@ -284,7 +284,7 @@ static void expect_young(json_t *report, pid_t pid)
 	assert_int_equal(i, 3);
 }
 
-/* Times are what they are; numbers, ages and spans of time come from another clock. */
+/* Times follow the clock; numbers, ages and durations come from another clock. */
 static void a_clock_that_jumps_changes_no_number(void **state)
 {
 	struct harness *harness = harness_bpf(state);

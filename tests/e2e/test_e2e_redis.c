@@ -13,7 +13,7 @@
 
 struct redis {
 	struct harness *harness;
-	struct child *monitor; /* which started the server */
+	struct child *monitor; /* it started the server */
 	const volatile struct counts *counts;
 	char socket[64];
 };
@@ -100,7 +100,7 @@ static void benchmark(struct redis *redis)
 		      "set,get,lpush", "-q"));
 }
 
-/* A number of INFO. */
+/* Returns a number from INFO. */
 static json_int_t info(struct redis *redis, const char *section, const char *name)
 {
 	struct child *cli = CLI(redis, "info", section);
@@ -196,11 +196,9 @@ static void redis_holds_exactly_what_a_counting_library_counts(void **state)
 	report = quiet_report(&redis, &last);
 	expect_same_counts(report, &last);
 	assert_true(last.allocations - first.allocations > 50000);
-	/*
-	 * redis counts what the allocator rounded its own blocks to; beside it the libraries that
-	 * it uses hold a few blocks that do not change. So the growth is the same, but for what the
-	 * commands in between needed themselves.
-	 */
+	/* redis counts the allocator's rounded sizes of its own blocks; its libraries hold a few
+	 * further blocks that do not change. So the growth is the same, except for the needs of the
+	 * commands in between. */
 	rounding = (json_int_t)(last.usable - last.bytes);
 	print_message("  %lld bytes in %lld blocks; rounded by the allocator %lld bytes more; "
 		      "used_memory grew by %lld, the rounded blocks by %lld\n",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a report shows, on the smallest leaker: 10 × 100 bytes in leak_a, 5 × 1000 in leak_b,
- * 3 × 4096 in leak_c, 7 × 200 freed again.
+ * The contents of a report, on the smallest leaker: 10 × 100 bytes in leak_a, 5 × 1000 in leak_b, 3
+ * × 4096 in leak_c, 7 × 200 freed again.
  */
 #include "harness.h"
 
@@ -88,7 +88,7 @@ static void counters_of_a_site_show_what_was_freed(void **state)
 	assert_int_equal(number_at(site, "freed_bytes"), 1200);
 }
 
-/* Runs on leak.c in text form and returns what leakmon printed. */
+/* Runs on leak.c in text form and returns leakmon's output. */
 #define TEXT(harness, workload, ...)                                                               \
 	text(harness, workload,                                                                    \
 	     ARGUMENTS("leakmon", "-p", (workload)->pid_text, "-o", "0", ##__VA_ARGS__, "3600"))
@@ -139,7 +139,7 @@ static void text_has_the_two_lines_of_memleak_and_the_leaking_line(void **state)
 	expect_contains(report, "ledger: 25 allocations = 7 frees + 18 outstanding\n");
 	assert_null(strstr(report, "_start"));
 	assert_null(strstr(report, "[libc.so.6]"));
-	/* No colour where there is no terminal. */
+	/* No colour without a terminal. */
 	assert_null(strchr(report, '\033'));
 	report = TEXT(harness, workload);
 	expect_contains(report, "\t12.0 KiB in 3 allocations from stack\n");

@@ -17,7 +17,7 @@ static void a_heap_that_was_never_watched_is_known_to_the_byte(void **state)
 	json_t *truth, *report;
 
 	target = holder_start(harness, "1000", "300", &truth);
-	/* Whatever else the machine does meanwhile. */
+	/* Allows for other load on the machine. */
 	report = RETAIN(harness, target, "--max-pause", "20000");
 	expect_holder(report, truth);
 	assert_true(json_is_true(json_object_get(json_object_get(report, "picture"), "stopped")));
@@ -59,7 +59,7 @@ static void a_block_right_behind_the_stack_of_a_thread_is_known(void **state)
 	/* A register may have been left with its address. */
 	assert_int_equal(total_at(report, "lost", "blocks"), number_at(truth, "lost_blocks"));
 	assert_int_equal(total_at(report, "lost", "bytes"), number_at(truth, "lost_bytes"));
-	/* By two globals, a thread-local, a value of a key, and struct pthread. */
+	/* From two globals, a thread-local, a value of a key, and struct pthread. */
 	assert_int_equal(total_at(report, "held", "blocks"), 6);
 }
 
@@ -165,7 +165,7 @@ static void signals_that_arrive_meanwhile_are_delivered(void **state)
 	struct child *target = WORKLOAD(harness, "busy", "0", "300000");
 	json_int_t before;
 
-	/* No timer of its own would do: signals of one kind are not counted while one waits. */
+	/* A timer would not do: signals of one kind are not counted while one is pending. */
 	workload_do(harness, target, "go");
 	before = number_at(workload_ask(harness, target, "check"), "signals");
 	for (int i = 0; i < 10; i++)
@@ -235,7 +235,7 @@ static void every_known_graph_gets_the_verdict_it_must_get(void **state)
 		direct += number_at(shape, "direct");
 	}
 	assert_int_equal(i, 45);
-	/* And nothing else is lost. */
+	/* Nothing else is lost. */
 	assert_int_equal(total_at(report, "unreachable", "blocks"), lost);
 	assert_int_equal(total_at(report, "direct", "blocks"), direct);
 }
@@ -373,8 +373,8 @@ static bool kernel_scans_pages(void)
 }
 
 /*
- * They reserve terabytes for their allocator and their shadow memory: what they use of it, Linux
- * tells from 6.7 on.
+ * They reserve terabytes for their allocator and their shadow memory: Linux reports the part in use
+ * from 6.7 on.
  */
 static void programs_of_sanitizers_are_read_or_a_message_says_why_not(void **state)
 {
@@ -395,8 +395,8 @@ static void programs_of_sanitizers_are_read_or_a_message_says_why_not(void **sta
 		report = report_of(harness, monitor);
 		root = json_array_get(json_object_get(report, "roots"), 0);
 		assert_int_equal(number_at(json_object_get(report, "heap"), "tracked"), 2002 + 310);
-		/* Some behind stale words: their read() leaves some of former calls in its
-		 * frame. */
+		/* Some are reachable from stale words: their read() leaves words of former calls in
+		 * its frame. */
 		assert_int_equal(total_at(report, "lost", "blocks"), 310);
 		assert_int_equal(total_at(report, "lost", "bytes"), 310 * 64);
 		assert_string_equal(text_at(root, "name"), "cache");
@@ -470,7 +470,7 @@ static void a_word_below_the_stack_pointer_holds_only_where_a_leaf_may_use_it(vo
 	assert_int_equal(leaves, 2 * 2008);
 }
 
-/* By its debug information: it is still in the frame, and nothing will read it. */
+/* According to debug information: the variable is still in the frame, but never read again. */
 static void a_dead_variable_of_a_function_that_runs_is_a_stale_word(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -514,13 +514,13 @@ static json_int_t expect_ended(struct harness *harness, struct child *target, js
 		assert_int_equal(number_at(class, "count"), held + lost);
 	}
 	assert_int_equal(seen, 1);
-	/* And nothing else is lost: not what glibc keeps for the next thread either. */
+	/* No other block is lost, not even memory that glibc keeps for the next thread. */
 	assert_int_equal(total_at(report, "unreachable", "blocks"), lost);
 	assert_int_equal(total_at(report, "untracked", "blocks"), 0);
 	return total_at(report, "passing", "blocks");
 }
 
-/* glibc keeps their stacks, with all that stood there, for threads to come. */
+/* glibc keeps their stacks, with their contents, for later threads. */
 static void what_threads_held_that_have_been_joined_is_lost(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -579,7 +579,7 @@ static void a_block_that_mprotect_has_split_is_one_block(void **state)
 	assert_string_equal(first_root(report), "kept");
 }
 
-/* Whether its blocks were tracked from the first one on, or not at all: the same verdict. */
+/* The verdict is the same with blocks tracked from the first one on, or not at all. */
 static void memory_that_nothing_leads_to_holds_weakly_in_both_ways(void **state)
 {
 	struct harness *harness = harness_bpf(state);

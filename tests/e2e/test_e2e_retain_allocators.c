@@ -41,7 +41,7 @@ static void expect_lost(struct harness *harness, const struct allocator_program 
 	assert_int_equal(total_at(report, "unreachable", "bytes"), bytes);
 }
 
-/* Of 100 blocks of 48 bytes and 20 of 3000. */
+/* 100 blocks of 48 bytes and 20 of 3000. */
 #define SIZED (100 * 48 + 20 * 3072)
 
 static void blocks_that_a_program_lost_are_unreachable(void **state)
@@ -58,8 +58,7 @@ static void blocks_that_a_program_lost_are_unreachable(void **state)
 		{{"tcmalloc_stats", "trixie", "tcmalloc 2.16"}, 0, 106496, SIZED},
 		{{"tcmalloc_stats", "forky", "tcmalloc 2.18.1"}, 0, 106496, SIZED},
 		{{"mimalloc_stats", NULL, "mimalloc 2.0.9"}, 0, 114688, SIZED},
-		/* Debian's musl-tools; slots of 64 and 3264 bytes, with what is in front of a
-		   block. */
+		/* Debian's musl-tools; slots of 64 and 3264 bytes, with a header. */
 		{{"musl_stats", NULL, "musl 1.2.3"}, 0, 102384, 100 * 64 + 20 * 3264},
 		{{"mimalloc_stats", "trixie", "mimalloc 3.0"}, 0, 114688, SIZED},
 		{{"mimalloc_stats", "forky", "mimalloc 3.6"}, 0, 114688, SIZED},
@@ -108,7 +107,7 @@ static void of_an_allocator_that_is_not_found_the_reason_is_given(void **state)
 	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
 }
 
-/* Neither data that look like its bins, nor a break that somebody else has moved. */
+/* Neither data that look like its bins, nor a break that another caller moved. */
 static void what_is_beside_the_heap_of_glibc_does_not_hide_it(void **state)
 {
 	static const char *const modes[] = {"slots", "break"};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * `leakmon retain` on a process of a real container: in mount and PID namespaces of its own, with
- * its program at a path where this machine has another one.
+ * `leakmon retain` on a process of a real container: in separate mount and PID namespaces, with its
+ * program at a path where this machine has another file.
  */
 #include "containers.h"
 #include "retain_holder.h"

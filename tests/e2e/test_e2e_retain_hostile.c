@@ -39,8 +39,8 @@ static void a_corrupted_heap_is_walked_up_to_there_and_the_place_is_named(void *
 	heap = json_object_get(report, "heap");
 	assert_int_equal(number_at(heap, "broken"), 1);
 	assert_int_equal(number_at(heap, "broken_at"), number_at(corrupt, "corrupt"));
-	/* cache, table, and the entries before with their values, but for the last one: whether it
-	 * is in use stood in the broken place. Nothing seems lost. */
+	/* cache, table, and the earlier entries with their values, except the last one: the
+	 * corrupted word says whether it is in use. Nothing seems lost. */
 	assert_int_equal(number_at(heap, "blocks"), 2 + 2 * 500 - 1);
 	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
 }
@@ -115,8 +115,7 @@ static pid_t child_of(pid_t pid)
 	return child;
 }
 
-/* Its files are not those that leakmon would find by their paths, and its PID is another one
- * there. */
+/* Its files differ from those at the same paths outside, and its PID is another one there. */
 static void a_process_in_other_namespaces_is_named_by_its_own_files(void **state)
 {
 	static const char script[] = "mount -t tmpfs none \"$2\" && cp \"$1\" \"$2/program\" && "
@@ -187,7 +186,7 @@ static const char *limited_group(struct harness *harness)
 	return NULL;
 }
 
-/* Not killed by the kernel while it stops the process: it reports lack of memory. */
+/* The kernel does not kill leakmon while it stops the process: it reports lack of memory. */
 static void a_limit_of_our_own_memory_ends_the_run_with_a_reason(void **state)
 {
 	static const char script[] = "echo $$ > $0/cgroup.procs && exec \"$@\"";
@@ -208,7 +207,7 @@ static void a_limit_of_our_own_memory_ends_the_run_with_a_reason(void **state)
 			  getenv("LEAKMON_PROGRAM") ? getenv("LEAKMON_PROGRAM") : "build/leakmon",
 			  "retain", "-p", target->pid_text, "--census"),
 		NULL);
-	monitor_expect_error(harness, monitor, 1, "more than its own control group allows");
+	monitor_expect_error(harness, monitor, 1, "the limit of leakmon's control group");
 	rmdir(group);
 	served = number_at(workload_ask(harness, target, "check"), "served");
 	wait_ms(20);
@@ -216,7 +215,7 @@ static void a_limit_of_our_own_memory_ends_the_run_with_a_reason(void **state)
 	assert_int_equal(number_at(workload_ask(harness, target, "check"), "wrong"), 0);
 }
 
-/* Too little time for so much: it is let go, and two scans agree. */
+/* Too little time: the process is resumed, and two scans agree. */
 static void a_pause_that_is_too_short_is_given_up_and_costs_the_process_nothing(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -238,7 +237,7 @@ static void a_pause_that_is_too_short_is_given_up_and_costs_the_process_nothing(
 	assert_int_equal(ptrace(PTRACE_SEIZE, target->pid, 0, 0), 0);
 }
 
-/* As many as the kernel allows a process. */
+/* The maximum number that the kernel allows a process. */
 static void tens_of_thousands_of_mappings_are_no_trouble(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -248,10 +247,10 @@ static void tens_of_thousands_of_mappings_are_no_trouble(void **state)
 	workload_do(harness, target, "go");
 	report = RETAIN(harness, target);
 	assert_true(json_is_true(json_object_get(report, "settled")));
-	/* One block in each 100th, and what holds all of them. */
+	/* One block in each 100th, and the holder of all. */
 	assert_true(number_at(json_object_get(report, "heap"), "blocks") >= 600);
 	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
-	/* All of them through the table, but for one or two that a stack still holds as well. */
+	/* All blocks through the table, except one or two that a stack still holds, too. */
 	assert_int_equal(total_at(report, "through", "blocks"),
 			 total_at(report, "untracked", "blocks"));
 }

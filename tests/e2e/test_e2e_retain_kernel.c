@@ -79,7 +79,7 @@ static void without_a_stop_it_is_held_too(void **state)
 	expect_lost(report, truth, 0);
 }
 
-/* Requests with IOSQE_IO_DRAIN wait on a list of their own. */
+/* Requests with IOSQE_IO_DRAIN wait on a separate list. */
 static void requests_that_are_counted_and_not_found_leave_it_unsettled(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -128,7 +128,7 @@ static void without_bpf_the_report_says_what_is_missing_and_that_it_is_not_settl
 	assert_non_null(strstr(text_at(picture_of(report), "why_kernel_uncertain"), "io_uring"));
 }
 
-/* Nothing is uncertain for want of BPF alone. */
+/* Lack of BPF alone makes nothing uncertain. */
 static void without_bpf_a_process_without_requests_is_settled(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -71,7 +71,7 @@ static void a_thread_local_is_one_root_by_name_over_all_threads(void **state)
 	expect_locals(harness, WORKLOAD(harness, "locals", directory()), 14);
 }
 
-/* No C library's descriptors: the block's place is known all the same. */
+/* No C library's descriptors, yet the place of the block is known. */
 static void a_static_program_s_thread_locals_have_names_too(void **state)
 {
 	struct harness *harness = harness_any(state);

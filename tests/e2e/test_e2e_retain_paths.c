@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The path that is shown is the one that a person would draw. */
+/* The path shown is the one that a person would draw. */
 #include "retain_json.h"
 
 /* To the class of which there is most. */
@@ -30,7 +30,7 @@ static json_t *root_named(json_t *report, const char *name)
 	return NULL;
 }
 
-/* Fourteen steps through a chain that has nothing to do with it are no holder. */
+/* Fourteen steps through an unrelated chain are not a holder. */
 static void a_local_of_main_holds_what_a_chain_of_globals_reaches_too(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -48,7 +48,7 @@ static void a_local_of_main_holds_what_a_chain_of_globals_reaches_too(void **sta
 	assert_int_equal(number_at(root_named(report, "last_error"), "retained_blocks"), 12);
 }
 
-/* What all links come from is their allocator. */
+/* The common source of all links is their allocator. */
 static void a_queue_holds_its_messages_and_the_pool_of_links_does_not(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -68,7 +68,7 @@ static void a_queue_holds_its_messages_and_the_pool_of_links_does_not(void **sta
 	assert_int_equal(number_at(root, "led_blocks"), 206);
 }
 
-/* Chunks lead to each other: all symbols have the obstack behind them, too. */
+/* Chunks point to each other: the obstack also reaches all symbols. */
 static void a_table_holds_its_symbols_and_the_obstack_does_not(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -81,7 +81,7 @@ static void a_table_holds_its_symbols_and_the_obstack_does_not(void **state)
 	assert_int_equal(number_at(json_array_get(json_object_get(path, "steps"), 0), "size"), 520);
 }
 
-/* Whose child a block of talloc's is says less than a pointer of the program's. */
+/* The parent of a talloc block is less useful than a pointer of the program. */
 static void a_pointer_holds_a_message_and_its_parent_in_talloc_does_not(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -95,7 +95,7 @@ static void a_pointer_holds_a_message_and_its_parent_in_talloc_does_not(void **s
 	path = first_path(report);
 	steps = json_object_get(path, "steps");
 	assert_string_equal(text_at(root_of(path), "name"), "served");
-	/* With the word of the header that leads to the parent. */
+	/* The path includes the header's word that points to the parent. */
 	assert_int_equal(number_at(json_object_get(path, "pile"), "many"), 201);
 	assert_int_equal(json_array_size(steps), 3);
 }

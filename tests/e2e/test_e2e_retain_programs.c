@@ -16,9 +16,8 @@ static bool is_lost_here(json_t *class)
 }
 
 /*
- * Programs reuse memory without clearing it: all that was lost is known by its call stack, nearly
- * all of it is unreachable (words that were left over hide the rest), and nothing else is but what
- * was lost before.
+ * Programs reuse memory without clearing it: all lost blocks are known by call stack, nearly all of
+ * them are unreachable (stale words hide the rest), and nothing else is, except blocks lost before.
  */
 static void expect_lost(json_t *report, const struct losing *losing, json_int_t before)
 {
@@ -179,7 +178,7 @@ static void a_leak_injected_into_nginx_is_found_and_its_cycle_holds_the_rest(voi
 	assert_string_equal(first_root(report), "ngx_cycle");
 }
 
-/* A server with jemalloc, of which nothing is known but what leakmon saw. */
+/* A server with jemalloc, known only from leakmon's tracking. */
 struct redis {
 	struct harness *harness;
 	char server[64], socket[64];
@@ -187,7 +186,7 @@ struct redis {
 
 #define REDIS_KEYS "100000"
 
-/* Returns what redis-cli printed. */
+/* Returns the output of redis-cli. */
 static const char *redis_do(struct redis *redis, const char *const *command)
 {
 	const char *argv[12] = {"redis-cli", "-s", redis->socket};
@@ -231,7 +230,7 @@ static struct redis redis_in(struct harness *harness)
 	(redis)->server, "--port", "0", "--unixsocket", (redis)->socket, "--save", "", "--dir",    \
 		(redis)->harness->directory, "--logfile", "log", "--enable-debug-command", "yes"
 
-/* 99 of 100 blocks at least are held, and the server's own variable leads to most of them. */
+/* At least 99 of 100 blocks are held, most of them by the server's own variable. */
 static void expect_server(json_t *report)
 {
 	json_t *root = json_array_get(json_object_get(report, "roots"), 0);
@@ -265,7 +264,7 @@ static void redis_from_its_start_is_known_to_the_block_and_what_it_lost_too(void
 	expect_lost(report, &losing, 0);
 }
 
-/* redis moves its environment to the heap; a large one would be beside the blocks of `server`. */
+/* redis moves its environment to the heap; a large one would add blocks to those of `server`. */
 static void forget_environment(void)
 {
 	static char *none[] = {NULL};

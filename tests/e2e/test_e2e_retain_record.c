@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Results of `leakmon retain` in recordings, and what their readers make of them: a comparison, a
- * schema validator, flame graphs' folded stacks, Go's pprof. Census only: no BPF is needed.
+ * Results of `leakmon retain` in recordings, read by: a comparison, a schema validator, flame
+ * graphs' folded stacks, Go's pprof. Census only: no BPF is needed.
  */
 #include "shell.h"
 
@@ -51,7 +51,7 @@ static json_int_t at_path(json_t *object, const char *one, const char *two, cons
 	return number_at(json_object_get(json_object_get(object, one), two), three);
 }
 
-/* Recordings keep the steps of a path, and not where things pile up on it. */
+/* Recordings keep the steps of a path, but not the steps at which objects pile up. */
 static json_t *without_piles(json_t *report)
 {
 	json_t *path;
@@ -80,7 +80,7 @@ static void a_run_is_reported_from_its_recording_as_it_was(void **state)
 	assert_true(json_equal(read_back(harness, "report", NULL), second));
 }
 
-/* The second time the cache is made anew, and the first one is lost. */
+/* The second time the cache is rebuilt, and the first one is lost. */
 static void a_difference_of_two_runs_is_what_the_program_did(void **state)
 {
 	struct harness *harness = harness_any(state);

@@ -136,8 +136,10 @@ static void no_call_is_disturbed(void **state)
 	}
 }
 
-/* One second is what it is, however often the sleeper is stopped; but for a filter without
- * restart_syscall(2), where it begins anew. */
+/*
+ * One second stays one second, however often the sleeper is stopped; except under a filter without
+ * restart_syscall(2), where it starts over.
+ */
 static void a_time_limit_is_kept(void **state)
 {
 	static const struct {
@@ -165,7 +167,7 @@ static void a_time_limit_is_kept(void **state)
 	}
 }
 
-/* The others would stand in vain. */
+/* The other threads would be stopped in vain. */
 static void a_process_that_cannot_be_stopped_is_not_stopped(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -177,7 +179,7 @@ static void a_process_that_cannot_be_stopped_is_not_stopped(void **state)
 	for (int i = 0; i < 3; i++) {
 		report = RETAIN(harness, target);
 		picture = json_object_get(report, "picture");
-		/* Nor does it get on: what is in its registers stays unknown. */
+		/* Nor does the thread advance: its registers stay unknown. */
 		assert_false(json_is_true(json_object_get(report, "settled")));
 		assert_false(json_is_true(json_object_get(picture, "stopped")));
 		assert_non_null(strstr(text_at(picture, "why_not_stopped"), "uninterruptible"));
@@ -209,7 +211,10 @@ static pid_t hog_start(size_t cpu)
 	}
 }
 
-/* The first CPU for the target alone, the others for us and leakmon. False: there is only one. */
+/*
+ * Reserves the first CPU for the target, the others for us and leakmon. Returns false if there is
+ * only one.
+ */
 static bool part(const struct child *target, const cpu_set_t *all, size_t *cpu)
 {
 	cpu_set_t others = *all, one;
@@ -223,7 +228,7 @@ static bool part(const struct child *target, const cpu_set_t *all, size_t *cpu)
 	       !sched_setaffinity(0, sizeof(others), &others);
 }
 
-/* Its threads come to their stop long after leakmon has given up: calls are mended all the same. */
+/* Its threads stop long after leakmon has given up: their calls are restored nevertheless. */
 static void no_call_is_disturbed_by_a_stop_that_fails_for_want_of_cpu_time(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -254,7 +259,7 @@ static void no_call_is_disturbed_by_a_stop_that_fails_for_want_of_cpu_time(void 
 	assert_int_equal(child_end(harness, target), 0);
 }
 
-/* A process that stands for some tens of milliseconds. */
+/* Starts a process that is stopped for some tens of milliseconds. */
 static struct child *large_target(struct harness *harness)
 {
 	struct child *target = WORKLOAD(harness, "holder", "300000", "3");
@@ -263,7 +268,7 @@ static struct child *large_target(struct harness *harness)
 	return target;
 }
 
-/* leakmon leaves no processor to others meanwhile: observers need a higher priority. */
+/* leakmon does not yield its processor meanwhile: observers need a higher priority. */
 static void go_first(void)
 {
 	const struct sched_param above = {.sched_priority = sched_get_priority_min(SCHED_RR) + 2};
@@ -291,7 +296,10 @@ static void expect_let_go(const struct child *target, const struct child *monito
 	child_fail(monitor, "PID %s still stands", target->pid_text);
 }
 
-/* While its threads come to their stop, and while they stand: calls are mended without it. */
+/*
+ * Kills it while threads come to their stop, and while they are stopped: calls are restored without
+ * it.
+ */
 static void no_call_is_disturbed_by_a_kill(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -318,7 +326,7 @@ static void no_call_is_disturbed_by_a_kill(void **state)
 	assert_int_equal(child_end(harness, target), 0);
 }
 
-/* It stops at once, and the process goes on; so does leakmon on SIGCONT, without that stop. */
+/* It stops at once, and the process continues; leakmon continues at SIGCONT, without that stop. */
 static void stopped_itself_it_holds_nothing(void **state)
 {
 	static const int signals[] = {SIGTSTP, SIGTTIN, SIGTTOU, SIGSTOP};

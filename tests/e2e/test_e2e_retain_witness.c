@@ -42,7 +42,7 @@ static void what_nobody_touches_while_its_like_goes_is_probably_lost(void **stat
 	assert_int_equal(number_at(json_object_get(lost, "total"), "bytes"), 5 * 200);
 	assert_int_equal(number_at(lost, "others"), 40);
 	assert_int_equal(number_at(lost, "others_gone"), 40);
-	/* If the others stay as well, it is no witness. */
+	/* If the others stay as well, it proves nothing. */
 	report = look(harness, other);
 	assert_int_equal(json_array_size(json_object_get(report, "probably_lost")), 0);
 	assert_int_equal(child_end(harness, monitor), 0);

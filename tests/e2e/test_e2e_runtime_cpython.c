@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Objects of Python programs, compared with figures of their own interpreter
- * (tests/runtimes/cpython_census.py). Every installed CPython is tested: Debian's, those below
- * pyenv's directory, and those in trees of other releases (`scripts/deps.sh pythons`).
+ * (tests/runtimes/cpython_census.py). Every installed CPython is tested: Debian's, those of pyenv,
+ * and those in trees of other releases (`scripts/deps.sh pythons`).
  */
 #include "retain_json.h"
 #include "shell.h"
@@ -18,7 +18,7 @@
 #define PYTHONS_MAX 32
 
 struct python {
-	char root[256]; /* of its tree; "": it is this system's */
+	char root[256]; /* root of its tree; "": this system */
 	char path[512];
 };
 
@@ -54,7 +54,7 @@ static void add_trees(struct pythons *pythons)
 	}
 }
 
-/* Of pyenv's versions those that match. */
+/* Adds the matching versions of pyenv. */
 static void add_pyenv(struct pythons *pythons, const char *versions)
 {
 	const char *root = getenv("PYENV_ROOT"), *home = getenv("HOME");
@@ -124,9 +124,11 @@ static json_t *class_named(json_t *report, const char *name)
 	return NULL;
 }
 
-/* Of these sys.getsizeof() counts other than their memory: values of attributes beside them, a
- * dictionary's pointer in an int, letters of a str. From 3.14 on, other subclasses of built-in
- * types have such values, too. */
+/*
+ * sys.getsizeof() returns other sizes for these: separate values of attributes, a dictionary's
+ * pointer in an int, letters of a str. From 3.14 on, other subclasses of built-in types have such
+ * values, too.
+ */
 static bool is_larger(const char *name, const char *version)
 {
 	static const char *const names[] = {"Session", "Item",	"Square",   "Sparse", "Local",
@@ -175,7 +177,7 @@ static void expect_classes(json_t *truth, json_t *report)
 		expect_class(version, name, class, class_named(report, name));
 }
 
-/* All 300 of them, by the variable that the program calls it by. */
+/* All 300 blocks, by the name of the program's variable. */
 static void expect_path(json_t *report)
 {
 	json_t *path = json_array_get(json_object_get(report, "paths"), 0);
@@ -232,7 +234,7 @@ static void expect_frames(json_t *process, json_t *truth)
 			 json_dumps(truth, JSON_COMPACT));
 }
 
-/* One program of each version, for one attach; "": there is none. */
+/* One program of each version, for one attach; "": missing. */
 struct together {
 	struct pythons pythons;
 	struct child *targets[PYTHONS_MAX];
@@ -289,8 +291,10 @@ static bool has_frames(json_t *site, json_t *truth)
 	return same;
 }
 
-/* sorted(), a native function, stands between what it calls and what calls it. Whether it has a
- * name depends on how the interpreter was compiled. */
+/*
+ * sorted(), a native function, is between its callee and its caller. Whether it has a name depends
+ * on the build of the interpreter.
+ */
 static bool is_mixed(json_t *site)
 {
 	size_t i, python = 0, border = 0;
@@ -348,7 +352,7 @@ static void stacks_of_allocations_have_the_functions_that_called_the_interpreter
 		expect_site(process_of(report, together.targets[i]->pid), truths[i]);
 }
 
-/* With a program of each Python that is here, one after the other; skips the test without any. */
+/* Calls `check` with a program of each Python found here; skips the test without any. */
 static void with_each(struct harness *harness,
 		      void (*check)(struct harness *harness, struct child *target,
 				    const char *path))
@@ -380,7 +384,7 @@ static void the_objects_of_every_version_are_counted_as_it_counts_them(void **st
 	with_each(harness_any(state), expect_objects);
 }
 
-/* What it allocates to answer is in its own count, and may be alone in an arena. */
+/* Its allocations for the answer are in its own count, and may be alone in an arena. */
 #define ANSWER_BYTES (64 << 10)
 
 static void expect_arenas(const char *path, json_t *python, json_t *truth)
@@ -418,7 +422,7 @@ static void arenas_that_are_not_given_back_have_the_class_that_keeps_them(void *
 	with_each(harness_any(state), expect_pins);
 }
 
-/* What the variable alone holds: 300 sessions with their ten items each, keys and lists. */
+/* Retained by the variable alone: 300 sessions with ten items each, keys and lists. */
 static void a_variable_retains_what_only_it_leads_to(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -449,7 +453,9 @@ static json_int_t unreached(json_t *report)
 	return number_at(python_of(report), "unreached_objects");
 }
 
-/* What the collector itself finds afterwards; dead words on the stack may still hold some. */
+/*
+ * Compares with the collector's own result afterwards; dead words on the stack may still hold some.
+ */
 static void expect_garbage(struct harness *harness, struct child *target, const char *path)
 {
 	json_int_t found, collected;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Objects of .NET programs, against what they count themselves (tests/runtimes/dotnet_stories.cs).
- * The runtimes are those that `scripts/deps.sh dotnet` fetches. No BPF is needed.
+ * Objects of .NET programs, compared with their own counts (tests/runtimes/dotnet_stories.cs).
+ * `scripts/deps.sh dotnet` fetches the runtimes. No BPF is needed.
  */
 #include "containers.h"
 #include "retain_json.h"
@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-/* The one that is tested just now. */
+/* The version under test. */
 static const char *version;
 
 #define STOPS 3
@@ -141,8 +141,10 @@ static json_int_t held_objects(json_t *report)
 	return held;
 }
 
-/* Against the runtime's own graph of what lives, after a collection: so many of a thousand may
- * differ. */
+/*
+ * Compares with the runtime's own graph of live objects, after a collection, within a tolerance per
+ * thousand.
+ */
 static void expect_held_as_in_graph(struct harness *harness, struct child *target, json_int_t held,
 				    json_int_t thousandths)
 {
@@ -172,8 +174,7 @@ static void held_objects_are_as_many_as_in_the_graph_of_the_runtime(void **state
 #define SETTLED_TRIES 60
 #define STARTED 10000 /* objects */
 
-/* A server that waits for requests on its input, of .NET 10; it has no line that says it is
- * ready. */
+/* A .NET 10 server that waits for requests on its input; it prints no line when ready. */
 static void objects_of_a_foreign_program_are_those_of_its_graph(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -203,11 +204,11 @@ static void objects_of_a_foreign_program_are_those_of_its_graph(void **state)
 	runtime = runtime_of(report, "dotnet");
 	assert_string_equal(text_at(runtime, "version"), version);
 	assert_int_equal(number_at(runtime, "nonsense"), 0);
-	/* Its threads come and go, and a session makes objects of its own. */
+	/* Its threads come and go, and a session itself allocates objects. */
 	expect_held_as_in_graph(harness, target, held, 30);
 }
 
-/* However small, beside stacks of threads. */
+/* The heap is found however small, and told from thread stacks. */
 static void memory_has_the_heap(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -241,7 +242,7 @@ static void what_holds_an_object_has_a_name(void **state)
 			    held[i].root);
 }
 
-/* The one with that name in a list of a report or a comparison; NULL: there is none. */
+/* Returns the element with that name in a list of a report or a comparison, or NULL. */
 static json_t *named(json_t *report, const char *list, const char *name)
 {
 	json_t *found;
@@ -255,7 +256,7 @@ static json_t *named(json_t *report, const char *list, const char *name)
 	return NULL;
 }
 
-/* Every object is in one generation; what lived through three collections, in the last one. */
+/* Every object is in one generation; survivors of three collections are in the oldest. */
 static void expect_generations(json_t *report, json_int_t old)
 {
 	json_t *runtime = runtime_of(report, "dotnet"), *part;
@@ -293,9 +294,9 @@ static void expect_held_native(json_t *report)
 /* To the object. */
 static void fields_retain_what_nothing_else_reaches(void **state)
 {
-	/* 300 subscribers, their delegates, the list of those, the delegate that has it. An array
-	 * in a list in a field of a type that has no object. 300 sessions with their payloads, of
-	 * which 40 are in another field's dictionary, too. */
+	/* 300 subscribers, their delegates, the list of the delegates, and the delegate that has
+	 * the list. An array in a list in a field of a type without an object. 300 sessions with
+	 * their payloads, 40 of which are in another field's dictionary, too. */
 	static const struct {
 		const char *root;
 		json_int_t blocks;
@@ -328,8 +329,7 @@ static void record(struct harness *harness, const char *pid, const char *path)
 		child_fail(monitor, "retain -o failed");
 }
 
-/* What has changed between two looks at a process, between which the target did more of the
- * same. */
+/* Compares two looks at a process, between which the target repeated its work. */
 static json_t *compare_looks(struct harness *harness, struct child *target, const char *pid)
 {
 	char path[256], *text;
@@ -355,7 +355,7 @@ static json_int_t change_of(json_t *comparison, const char *list, const char *na
 	return number_at(json_object_get(row, "count"), "difference");
 }
 
-/* What refers to the class is three classes in turn, so many times. */
+/* Expects three classes in turn as referrers of the class, that many times. */
 static void expect_chain(json_t *path, json_int_t times, const char *first)
 {
 	json_t *rows = json_object_get(json_object_get(path, "referrers"), "rows"), *row, *classes;
@@ -439,7 +439,7 @@ static json_t *retain_container(struct harness *harness, const struct running *w
 					  "--format", "json", "--top", "0", "--class", class));
 }
 
-/* The tree of references to a class ends with a root for so many of it. */
+/* Expects the tree of references to a class to end at a root with that many blocks. */
 static void expect_referred_from(json_t *path, const char *root, json_int_t blocks)
 {
 	json_t *rows = json_object_get(json_object_get(path, "referrers"), "rows"), *row;
@@ -646,7 +646,7 @@ static void a_busy_program_is_counted_exactly_or_marked_inexact(void **state)
 	assert_true(exact > 0);
 }
 
-/* What is planted where the libraries lack most of what the other stories need (.NET 10). */
+/* Planted objects in a program whose libraries lack most types of the other stories (.NET 10). */
 static void objects_of_a_trimmed_program_are_counted(void **state)
 {
 	static const struct {
@@ -678,12 +678,12 @@ static void objects_of_a_trimmed_program_are_counted(void **state)
 	}
 	/* 50 arrays of 10 to 59 numbers, and the array of pairs. */
 	assert_int_equal(held, 9024);
-	/* Seven arrays of 0, 2 ... 12 references, with two bounds each, and the one that they are
-	 * in. */
+	/* Seven arrays of 0, 2 ... 12 references, with two bounds each, and the array that contains
+	 * them. */
 	assert_int_equal(own, 696);
 }
 
-/* Counts, and what names statics have. */
+/* Compares counts, and names of statics. */
 static void expect_same_classes(json_t *live, json_t *core)
 {
 	json_t *class;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Closures of Haskell programs, against what the programs' own runtime counts (+RTS -hT, -hi:
+ * Closures of Haskell programs, compared with the counts of their own runtime (+RTS -hT, -hi:
  * tests/runtimes/ghc). They are compiled here by Debian 12's GHC 9.0, and in Debian 13's tree
- * (scripts/deps.sh trixie) by its GHC 9.6; without ghc there is nothing to test. No BPF is needed.
+ * (scripts/deps.sh trixie) by its GHC 9.6; without ghc the tests are skipped. No BPF is needed.
  */
 #include "retain_json.h"
 #include "shell.h"
@@ -69,7 +69,7 @@ static json_int_t count_of(json_t *report, const char *class)
 	return found ? number_at(found, "count") : 0;
 }
 
-/* Of a type or constructor, whatever function it stands in. */
+/* Returns the bytes of a type or constructor, whatever its function. */
 static json_int_t bytes_of(json_t *report, const char *band)
 {
 	size_t length = strlen(band);
@@ -158,7 +158,10 @@ static void constant_expressions_and_stable_pointers_are_roots(void **state)
 	assert_true(number_at(named(report, "roots", "stable pointers"), "words") >= PINNED);
 }
 
-/* The chain that the path to a class ends in, with what is behind the shown block. */
+/*
+ * Returns the length of the chain at the end of the path to a class, with its part beyond the shown
+ * block.
+ */
 static json_int_t chain_of(json_t *report)
 {
 	json_t *path = json_array_get(json_object_get(report, "paths"), 0);
@@ -188,8 +191,10 @@ static void a_sum_that_nobody_looks_at_is_a_chain_of_thunks(void **state)
 	assert_true(!root || number_at(root, "retained_bytes") < YOUNG_BYTES);
 }
 
-/* Constant expressions that are dead lead to memory in which other things are by now, and the weak
- * pointer to a thread holds nothing that the thread does not. */
+/*
+ * Dead constant expressions point to memory that has been reused, and the weak pointer to a thread
+ * retains nothing that the thread does not.
+ */
 static void what_a_thread_holds_is_its_alone(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -228,8 +233,9 @@ static void a_stripped_program_is_read_as_well(void **state)
 	assert_true(bytes_of(report, "THUNK_2_0") >= ADDED * 32);
 }
 
-/* Its collector moves what lives most of the time: a stop within a collection may not be
- * noticed. */
+/*
+ * Its collector moves live objects most of the time: a stop within a collection may go unnoticed.
+ */
 static void a_busy_program_is_read_at_most_of_its_stops(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -288,7 +294,7 @@ static void while_the_non_moving_collector_works_its_closures_are_held(void **st
 	}
 }
 
-/* Of nurseries that a collection has emptied, nothing is read but what came since. */
+/* After a collection has emptied nurseries, only objects allocated since are read. */
 static void a_program_with_several_capabilities_is_read(void **state)
 {
 	static const char *const options[] = {"-N2", "-N2 -xn"};
@@ -345,7 +351,7 @@ static struct child *start_there(struct harness *harness, const char *root, cons
 			   NULL);
 }
 
-/* Whether the last census has a band of so many bytes. */
+/* Returns whether the last census has a band with that many bytes. */
 static bool has_band(const char *census, json_int_t bytes)
 {
 	const char *last = census, *next;
@@ -387,8 +393,10 @@ static json_int_t change_of(json_t *comparison, const char *class)
 	return number_at(json_object_get(row, "count"), "difference");
 }
 
-/* The story of a large thunk: over time, its line comes first but for the thunks themselves and
- * what the runtime has for its own log; the fixed build has none of it. */
+/*
+ * The story of a large thunk: over time, its line comes first, except for the thunks themselves and
+ * the runtime's own log; the fixed build has none of it.
+ */
 static void expect_story(struct harness *harness, const char *root)
 {
 	static const char function[] = "FUN_2_0 " LINE "49-53 in Main.grow :: Int -> Int";
@@ -473,7 +481,7 @@ static void closures_have_the_lines_of_the_program(void **state)
 	expect_story(harness, root);
 }
 
-/* Of a program without symbols. */
+/* A program without symbols. */
 static void the_non_moving_collector_of_debian_13_is_read(void **state)
 {
 	struct harness *harness = harness_any(state);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Go programs from outside, compared with figures of their own runtime
- * (tests/runtimes/go): runtime.Stack, runtime.MemProfile, runtime.MemStats. They are compiled by
- * tests/runtimes/go.sh; versions that are not there are skipped. No BPF is needed.
+ * Go programs from outside, compared with figures of their own runtime (tests/runtimes/go):
+ * runtime.Stack, runtime.MemProfile, runtime.MemStats. tests/runtimes/go.sh compiles them; missing
+ * versions are skipped. No BPF is needed.
  */
 #include "retain_json.h"
 #include "shell.h"
@@ -61,7 +61,7 @@ static json_t *goroutines_of(json_t *report)
 	return found;
 }
 
-/* "main.spawn stories.go:41" of the n-th frame; "" where there is none. */
+/* Returns "main.spawn stories.go:41" of the n-th frame, or "". */
 static const char *frame_text(json_t *stack, size_t n, char text[256])
 {
 	json_t *frame = json_array_get(json_object_get(stack, "frames"), n);
@@ -74,7 +74,7 @@ static const char *frame_text(json_t *stack, size_t n, char text[256])
 	return text;
 }
 
-/* Or one that begins so. */
+/* Accepts a frame that begins with `wanted`, too. */
 static bool has_frame(json_t *stack, const char *wanted)
 {
 	char text[256];
@@ -96,7 +96,7 @@ static bool is_group(json_t *group, json_t *truth)
 	       has_frame(json_object_get(group, "waits_at"), text_at(truth, "where"));
 }
 
-/* All but the one that reports. */
+/* Compares all goroutines except the one that reports. */
 static void expect_goroutines(json_t *found, json_t *truth)
 {
 	json_t *expected, *group;
@@ -128,7 +128,7 @@ static json_t *first_group(json_t *found)
 #define THREADS(harness, target, ...)                                                              \
 	MONITOR(harness, "threads", "-p", (target)->pid_text, "--format", "json", ##__VA_ARGS__)
 
-/* A program that stands still but for the commands of the test. */
+/* The program is idle except for commands of the test. */
 static void goroutines_are_those_of(void **state, const char *kind)
 {
 	struct harness *harness = harness_any(state);
@@ -186,7 +186,7 @@ static json_t *stored(struct harness *harness, const char *command, const char *
 					  at ? "--at" : NULL, at));
 }
 
-/* What a recording of a program without malloc has, and its first reading beside its last. */
+/* A recording of a program without malloc, with its first reading compared with its last. */
 static void a_recording_has_its_goroutines(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -316,7 +316,7 @@ static void heap_profiles_are_those_of(void **state, const char *kind)
 	profile = profile_of(monitor_report(harness, monitor));
 	expect_records(profile, truth);
 	assert_int_equal(number_at(profile, "rate"), number_at(truth, "rate"));
-	/* The limits hold what is really kept but in one of 10^9 runs: 12 standard deviations. */
+	/* The limits contain the kept bytes in all but one of 10^9 runs: 12 standard deviations. */
 	limits = json_object_get(site_in(profile, "main.keep "), "bytes_limits");
 	assert_true(json_number_value(json_array_get(limits, 0)) < 2.0 * KEPT * BLOCK);
 	assert_true(json_number_value(json_array_get(limits, 1)) > 0.5 * KEPT * BLOCK);
@@ -338,7 +338,7 @@ static void so_is_that_of_a_later_one(void **state)
 	heap_profiles_are_those_of(state, "1.24 pie");
 }
 
-/* Two runs of `retain -o`: what was recorded is what was shown, and the growth between. */
+/* Two runs of `retain -o`: the recorded results equal those shown, with the growth in between. */
 static void a_recording_has_heap_profiles(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -365,7 +365,7 @@ static void a_recording_has_heap_profiles(void **state)
 	assert_true(real_at(site_in(kept, "main.keep "), "growth") > 0);
 }
 
-/* Objects by size, sampled ones by what allocated them, and the variable that holds them. */
+/* Objects by size, sampled ones by allocator, and the variable that holds them. */
 static void objects_and_their_holder_are_found_in(void **state, const char *kind, bool named)
 {
 	struct harness *harness = harness_any(state);
@@ -447,7 +447,7 @@ static void esbuild_is_read(void **state)
 	assert_string_equal(text_at(runtime, "version"), "1.26.5");
 	assert_string_equal(text_at(runtime, "why_not_walked"), "");
 	assert_in_range(number_at(runtime, "objects"), 1000, 100000);
-	/* It has no malloc: nothing is said of one. */
+	/* It has no malloc: the report mentions none. */
 	free(shell(harness, 1,
 		   "${LEAKMON_PROGRAM:-build/leakmon} retain --census -p %s 2>&1 | grep glibc",
 		   target->pid_text));
@@ -465,7 +465,7 @@ static void so_are_those_of_a_heap_at_any_address(void **state)
 	objects_and_their_holder_are_found_in(state, "1.26 stripped", false);
 }
 
-/* pprof merges what leakmon has read with what the program writes of itself. */
+/* pprof merges leakmon's profile with the one that the program writes itself. */
 static json_int_t objects_of(json_t *report, const char *class)
 {
 	json_t *found;
@@ -567,7 +567,7 @@ static void figures_are_those_of(void **state, const char *kind)
 
 	send(harness, target, "keep 400");
 	send(harness, target, "gc");
-	/* Goroutines of the runtime's own may begin beside the report. */
+	/* The runtime may start goroutines of its own during the report. */
 	for (int i = 0; i < 5; i++) {
 		workload_ask(harness, target, "stats");
 		truth = workload_ask(harness, target, "stats");
@@ -619,7 +619,7 @@ static json_t *conclusion_of(json_t *report)
 	return found;
 }
 
-/* Garbage that no collection has found yet is no leak; what is kept may be one. */
+/* Garbage that no collection has found yet is not a leak; live growth may be one. */
 static void a_heap_within_its_target_is_no_leak(void **state)
 {
 	struct harness *harness = harness_any(state);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Objects of a Java program, against what it counts itself (tests/runtimes/HotspotCensus.java), and
- * against the VM's own histogram, class by class. No BPF is needed.
+ * Objects of a Java program, compared with its own counts (tests/runtimes/HotspotCensus.java), and
+ * with the VM's own histogram, class by class. No BPF is needed.
  */
 #include "java_tree.h"
 
@@ -13,7 +13,7 @@
 #define PLANTED 300
 #define CENSUS "HotspotCensus$"
 
-/* `options` end with NULL. Skips if there is no JDK. */
+/* Starts Java; `options` end with NULL. Skips the test without a JDK. */
 static struct child *start(struct harness *harness, const char *java, const char *const *options)
 {
 	const char *argv[16] = {"java", "-Xmx128m"}, *const * option;
@@ -67,7 +67,7 @@ static void expect_planted(json_t *truth, json_t *report)
 	}
 }
 
-/* Objects of each class, as the VM counts those that live, after a collection: {"[I": 12}. */
+/* Returns the live objects of each class, as counted by the VM after a collection: {"[I": 12}. */
 static json_t *histogram_of(struct harness *harness, const struct child *target)
 {
 	char *text = shell(
@@ -90,7 +90,7 @@ static json_t *histogram_of(struct harness *harness, const struct child *target)
 	return histogram;
 }
 
-/* Of no array: the VM writes those as descriptors, and fills holes with some. */
+/* Excludes arrays: the VM writes them as descriptors, and fills holes with some. */
 static void expect_histogram(json_t *histogram, json_t *report)
 {
 	json_int_t all = 0, differences = 0, greatest = 0;
@@ -104,7 +104,7 @@ static void expect_histogram(json_t *histogram, json_t *report)
 		if (name[0] == '[')
 			continue;
 		if (!strcmp(name, CENSUS "Worker"))
-			expected -= PLANTED; /* which have ended */
+			expected -= PLANTED; /* they have ended */
 		difference = llabs(expected - count_of(report, name, true));
 		if (difference > greatest) {
 			greatest = difference;
@@ -113,8 +113,8 @@ static void expect_histogram(json_t *histogram, json_t *report)
 		all += expected;
 		differences += difference;
 	}
-	/* What runs meanwhile, jcmd's own thread; of Shenandoah also what only compiled code
-	 * has. */
+	/* Differences come from jcmd's own thread; with Shenandoah also from references in compiled
+	 * code only. */
 	if (all < 5000 || differences > all / 300)
 		fail_msg("%lld of %lld objects are of other classes: %lld of %s",
 			 (long long)differences, (long long)all, (long long)greatest, worst);
@@ -185,7 +185,7 @@ static void expect_threads(struct harness *harness, const struct child *target)
 		expect_frames(stacks, "\"holder of stack\"", group);
 	}
 	assert_int_equal(found, 1);
-	/* As the JVM counts them itself. */
+	/* The JVM's own count. */
 	assert_int_equal(number_at(threads, "ended"), strtoll(ended, NULL, 10));
 	assert_true(number_at(threads, "ended") >= PLANTED);
 	child_end(harness, monitor);
@@ -223,7 +223,7 @@ static void objects_of_other_jdks_are_counted(void **state)
 			continue;
 		}
 		truth = workload_ask(harness, target, "truth");
-		/* What that left, a stack may lead to. */
+		/* A stack may still reach the objects left by that. */
 		workload_do(harness, target, "collect");
 		report = RETAIN(harness, target, "--top", "0");
 		expect_tested(walked_runtime_of(report, "hotspot"));
@@ -295,8 +295,7 @@ static void expect_holder(struct harness *harness, struct child *target, const s
 	}
 }
 
-/* When a collection has cleared their entries, values of ThreadLocals that are gone are called
- * so. */
+/* When a collection has cleared their entries, values of dead ThreadLocals are labelled so. */
 static void expect_gone_locals(struct harness *harness, struct child *target)
 {
 	json_t *steps, *report, *last;
@@ -308,7 +307,7 @@ static void expect_gone_locals(struct harness *harness, struct child *target)
 	assert_string_equal(text_at(last, "label"), ".<value of a ThreadLocal that is gone>");
 }
 
-/* What nothing holds is counted, and is no leak. */
+/* Unreachable objects are counted, but are not a leak. */
 static void expect_garbage(json_t *report)
 {
 	static const char *const lost[] = {CENSUS "Garbage", CENSUS "LostLink", CENSUS "LostValue",
@@ -471,7 +470,7 @@ static void expect_loader(json_t *java, const char *name, json_int_t count)
 	fail_msg("no loader %s", name);
 }
 
-/* The VM tracks its memory only if it is started so; what leakmon reads needs no such switch. */
+/* The VM tracks its memory only if started with an option; leakmon's reading needs none. */
 static void memory_off_the_heap_is_what_the_vm_tracks(void **state)
 {
 	static const struct {
@@ -499,7 +498,7 @@ static void memory_off_the_heap_is_what_the_vm_tracks(void **state)
 		before = track(harness, target);
 		java = java_of(harness, target);
 		after = track(harness, target);
-		/* What jcmd loads is there the second time. */
+		/* The second time, classes loaded by jcmd are already there. */
 		assert_in_range(number_at(java, "metaspace_bytes"),
 				tracked(before, " Metaspace (") + tracked(before, " Class ("),
 				tracked(after, " Metaspace (") + tracked(after, " Class ("));
@@ -543,7 +542,7 @@ static struct child *start_shape(struct harness *harness, const char *shape, con
 			   NULL);
 }
 
-/* Both grow alike, as the kernel sees it. */
+/* To the kernel, both grow alike. */
 static void a_jvm_leaks_only_if_its_collections_leave_more(void **state)
 {
 	struct harness *harness = harness_bpf(state);

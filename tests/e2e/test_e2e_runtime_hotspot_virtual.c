@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Virtual threads of a Java program (tests/runtimes/VirtualThreads.java): where they wait, against
- * the VM's own dump of threads; and what their stacks hold, against what it planted. With JDK 25,
- * and 21 in a tree of Debian 13. No BPF is needed but for `threads`.
+ * Virtual threads of a Java program (tests/runtimes/VirtualThreads.java): their wait locations,
+ * compared with the VM's own dump of threads; and objects held by their stacks, compared with the
+ * planted ones. With JDK 25, and 21 in a tree of Debian 13. Only `threads` needs BPF.
  */
 #include "java_tree.h"
 
@@ -18,7 +18,7 @@
 
 struct run {
 	const char *options[4];
-	const char *in_tree; /* that JDK; NULL: 25 */
+	const char *in_tree; /* the JDK there; NULL: 25 */
 };
 
 static const struct run runs[] = {
@@ -35,7 +35,7 @@ static const struct run runs[] = {
 	{{"-XX:+UseParallelGC", "-XX:-UseCompressedOops", "-XX:-UseCompactObjectHeaders"}, JAVA_27},
 };
 
-/* NULL: there is no such JDK. */
+/* Returns NULL if that JDK is missing. */
 static struct child *start(struct harness *harness, const struct run *run)
 {
 	char directory[256], options[256] = "", arguments[32], command[512];
@@ -198,7 +198,7 @@ static void expect_dump(json_t *dump, json_t *virtual)
 	assert_int_equal(count_dumped(dump, NULL), sum);
 }
 
-/* Each has one of a ThreadLocal that is gone. */
+/* Each has one value of a dead ThreadLocal. */
 static void expect_gone_locals(json_t *process)
 {
 	json_t *java = json_object_get(process, "java_threads");
@@ -224,7 +224,7 @@ static json_int_t live_of(json_t *report, const char *name)
 	return held;
 }
 
-/* Five calls of those that wait have one each, and that of those that sleep. */
+/* Each of the five calls of waiting threads has one, and the call of sleeping threads. */
 static void expect_planted(struct harness *harness, const struct child *target)
 {
 	json_t *report = RETAIN(harness, target, "--top", "0"), *steps, *last;

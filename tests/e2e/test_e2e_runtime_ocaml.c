@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Blocks of OCaml programs, compared with figures of their own runtime (Gc.stat,
- * Obj.reachable_words: tests/runtimes/ocaml). They are compiled here by Debian 12's OCaml
- * 4.13, and in trees of Debian 13 and 11 (scripts/deps.sh trixie bullseye) by their 5.3 and 4.11;
- * without any there is nothing to test. No BPF is needed.
+ * Obj.reachable_words: tests/runtimes/ocaml). They are compiled here by Debian 12's OCaml 4.13, and
+ * in trees of Debian 13 and 11 (scripts/deps.sh trixie bullseye) by their 5.3 and 4.11; without any
+ * the tests are skipped. No BPF is needed.
  */
 #include "retain_json.h"
 #include "shell.h"
@@ -17,9 +17,9 @@
 #define CENSUS "feeds.ml census.ml"
 #define WORD 8
 #define LEAKED 1001
-/* A minor heap that was just emptied has what asked for the truth. */
+/* A minor heap that was just emptied contains the objects of the question itself. */
 #define YOUNG_MAX 200
-/* Tasks that wait, what a domain left that has ended, and what others hold: fibres.ml. */
+/* Waiting tasks, blocks left by an ended domain, and blocks held by others: fibres.ml. */
 #define TASKS 40
 #define LEFT 5000
 #define IDLE 200
@@ -46,7 +46,7 @@ static void compile(struct place *place, const char *modules, const char *progra
 		   place->compiler, modules, program));
 }
 
-/* What it makes is called "stripped". */
+/* Makes a copy named "stripped". */
 static void strip(const struct place *place, const char *program)
 {
 	free(shell(place->harness, 0, "%s -o %s%s/stripped %s%s/%s", STRIP, place->root,
@@ -64,7 +64,7 @@ static struct child *start(const struct place *place, const char *program, const
 			   NULL);
 }
 
-/* That of this system, or another one. */
+/* Finds the compiler of this system, or another one. */
 static bool find_compiler(struct place *place)
 {
 	const char *chosen = getenv("OCAMLOPT");
@@ -112,7 +112,7 @@ static void on_each(void **state, void (*story)(struct place *place))
 		skip();
 }
 
-/* The one with a name that begins so, and of this runtime; NULL: there is none. */
+/* Returns the element of this runtime whose name begins with `start`, or NULL. */
 static json_t *named(json_t *report, const char *list, const char *start)
 {
 	json_t *found;
@@ -159,7 +159,7 @@ static void the_blocks_of_a_program_are_counted_as_it_counts_them(struct place *
 	assert_int_equal(count_of(report, "float array"), LEAKED + 30 + 1);
 }
 
-/* What nothing else holds, to the word. */
+/* Retained by nothing else, exact to the word. */
 static void fields_of_modules_retain_what_the_program_reaches_by_them(struct place *place)
 {
 	static const char *const fields[][2] = {{"Feeds[0]", "Feeds[1]"},
@@ -239,8 +239,10 @@ static void a_stripped_program_is_read_as_well(struct place *place)
 	assert_non_null(named(report, "roots", "finaliser Feeds.fun_"));
 }
 
-/* Continuations hold stacks, and those hold what their functions use; pools of a domain that has
- * ended are nobody's. */
+/*
+ * Continuations hold stacks, and those hold the blocks of their functions; pools of an ended domain
+ * have no owner.
+ */
 static void suspended_tasks_and_domains_hold_their_blocks(struct place *place)
 {
 	struct harness *harness = place->harness;

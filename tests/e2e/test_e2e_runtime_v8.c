@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Objects of a JavaScript program, against what it counts itself (tests/runtimes/v8_census.js), and
- * against V8's own heap snapshot, constructor by constructor. No BPF is needed.
+ * Objects of a JavaScript program, compared with its own counts (tests/runtimes/v8_census.js), and
+ * with V8's own heap snapshot, constructor by constructor. No BPF is needed.
  */
 #include "retain_json.h"
 #include "shell.h"
@@ -21,7 +21,7 @@ static struct child *start(struct harness *harness)
 	return start_ready(harness, NODE, census, NULL);
 }
 
-#define NODE_24 3 /* of the next ones */
+#define NODE_24 3 /* index of the first such */
 
 /* The n-th version of Node that is here or unpacked by scripts/deps.sh runtimes. */
 static bool node_at(size_t n, char *path, size_t size, bool *is_there)
@@ -93,7 +93,7 @@ static void expect_planted(json_t *truth, json_t *report)
 	assert_int_equal(count_of(report, "PlantedWeak"), 0);
 }
 
-/* Of constructors that the program has many objects of: the snapshot itself makes a few. */
+/* Compares constructors with many objects in the program: the snapshot itself makes a few. */
 static void expect_snapshot(json_t *snapshot, json_t *report)
 {
 	static const char *const names[] = {"Array", "BuiltinModule", "ArrayBuffer", "Float64Array",
@@ -260,7 +260,7 @@ static void expect_collections(struct harness *harness, struct child *target)
 	assert_true(number_at(after, "committed_bytes") > bytes);
 }
 
-/* One that is idle would collect by itself. */
+/* An idle V8 would collect by itself. */
 static void collections_of_the_whole_heap_are_counted_with_what_they_leave(void **state)
 {
 	static const char *const argv[] = {"node", "--expose-gc", "--no-memory-reducer",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Programs on a file system, and with memory, the server of which may never answer: leakmon ends in
- * time all the same. */
+/*
+ * Programs on a file system, and with memory, whose server may never answer: leakmon nevertheless
+ * ends in time.
+ */
 #include "retain_json.h"
 
 #include <fcntl.h>
@@ -82,7 +84,7 @@ static void a_file_system_that_stops_answering_loses_nothing_that_was_counted(vo
 	end(harness, &served);
 }
 
-/* Memory that nobody serves holds the stack of a thread: no page of it is there to be read. */
+/* A thread's stack is in memory that is never served: none of its pages can be read. */
 static void a_stack_that_is_never_there_holds_nothing_up(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon's stacks are those of libgcc's unwinder, block by block and address by address; and those
- * of gdb. The truth comes from a preloaded library: see tests/truth/truth.h. */
+/*
+ * leakmon's stacks equal those of libgcc's unwinder, block by block and address by address; and
+ * those of gdb. The truth comes from a preloaded library: see tests/truth/truth.h.
+ */
 #include "harness.h"
 
 #include <limits.h>
@@ -173,7 +175,7 @@ static void frame_pointers_alone_give_other_stacks(void **state)
 	truth_unmap(subject.truth);
 }
 
-/* The report loads what rows are new, so that the second round must be right in full. */
+/* The report loads new rows, so the second round must be correct in full. */
 static void stacks_through_a_library_loaded_later_are_the_unwinders(void **state)
 {
 	struct subject subject = {.harness = harness_bpf(state)};
@@ -193,7 +195,7 @@ static void stacks_through_a_library_loaded_later_are_the_unwinders(void **state
 	truth_unmap(subject.truth);
 }
 
-/* Before its rows are there, a stack may end early. It must not go on wrongly. */
+/* Before its rows are loaded, a stack may end early, but must not continue wrongly. */
 static void stacks_through_a_new_library_end_rather_than_lie(void **state)
 {
 	struct subject subject = {.harness = harness_bpf(state)};
@@ -237,7 +239,7 @@ static void stacks_of_sqlite3_are_the_unwinders(void **state)
 	subject_finish(&subject, "sqlite3", 10000);
 }
 
-/* Every Python object is a block of its own. Native frames only, as the unwinder's are. */
+/* Every Python object is a separate block. Native frames only, as in the unwinder. */
 static void stacks_of_python3_are_the_unwinders(void **state)
 {
 	static const char script[] =

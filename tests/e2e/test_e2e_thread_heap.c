@@ -42,7 +42,7 @@ static struct held truth_of(json_t *truth, const char *function)
 	return held;
 }
 
-/* All that `function` allocated is there, and is marked, or none of it is. */
+/* All allocations of `function` are there and marked, or none is. */
 static void expect_mark(json_t *process, json_t *truth, const char *function, bool dead)
 {
 	struct held is = truth_of(truth, function);
@@ -204,7 +204,7 @@ static void the_filter_leaves_only_them(void **state)
 	monitor_stop(harness, monitor);
 }
 
-/* The tid of a thread that left a block behind is given to another one, which lives. */
+/* The tid of a dead thread that left a block is reused by another thread, which stays alive. */
 static void a_tid_that_is_used_again_is_another_thread(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -287,7 +287,7 @@ static void let_it_be_walked(struct harness *harness, struct child *workload, st
 	monitor_report(harness, monitor);
 }
 
-/* One process was there before, one comes later. */
+/* One process existed before, one comes later. */
 static void threads_of_the_whole_machine_are_followed(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* `leakmon threads` against a program that knows what became of each of its threads. */
+/* `leakmon threads` compared with a program that knows the fate of each of its threads. */
 #include "shell.h"
 
 #include <signal.h>
@@ -20,7 +20,7 @@ static const char *function_at(json_t *frames, size_t i)
 	return name ? name : "";
 }
 
-/* How many dead threads `function` created; create() is what all go through. */
+/* Returns the number of dead threads that `function` created; create() is in all stacks. */
 static json_int_t dead_created_by(json_t *threads, const char *function)
 {
 	json_int_t sum = 0;
@@ -113,7 +113,7 @@ static void show_threads_lists_each(void **state)
 static const struct {
 	const char *function, *verdict, *kind, *name;
 	size_t steps;
-	json_int_t first, last; /* of the pthread_ts in their root or block */
+	json_int_t first, last; /* offsets of the pthread_ts in their root or block */
 } places[] = {
 	{"keep_in_array()", "held", "global", "handles", 0, 3 * 8, (3 + 40 - 1) * 8},
 	{"keep_in_list()", "held", "global", "list_head", 2, 32, 32},
@@ -151,7 +151,7 @@ static void expect_place(json_t *threads, json_t *truth, size_t i)
 		 places[i].function);
 	assert_int_equal(number_at(group, "count"), number_at(truth, key));
 	assert_int_equal(number_at(group, "holders_unknown"), 0);
-	/* All of them in one place. */
+	/* All threads are held in one place. */
 	if (json_array_size(holders) != 1)
 		fail_msg("%s: %s", key, json_dumps(holders, JSON_COMPACT));
 	assert_int_equal(number_at(holder, "count"), number_at(truth, key));
@@ -233,7 +233,7 @@ static void live_threads_are_grouped_by_their_creators(void **state)
 	waits = json_object_get(group, "waits");
 	assert_true(has_function(json_object_get(json_array_get(waits, 0), "frames"),
 				 "sleep_for_ever"));
-	/* What grew most comes first. */
+	/* The largest growth comes first. */
 	assert_ptr_equal(json_array_get(json_object_get(threads, "live"), 0), group);
 	monitor_stop(harness, monitor);
 }

@@ -50,7 +50,7 @@ static void expect_nothing_lost(json_t *threads)
 	assert_true(json_is_null(json_object_get(threads, "cannot_tell_before_attach")));
 }
 
-/* Every number of dead threads, in sum and by what they ran. */
+/* Compares all numbers of dead threads, in total and by start routine. */
 static void expect_dead(json_t *threads, json_t *truth)
 {
 	static const char *const routines[] = {"ends_quickly", "ends_on_given_stack", "lives_on"};
@@ -115,7 +115,7 @@ static void child_of(pid_t parent, char pid[16])
 	fclose(file);
 }
 
-/* Thread numbers there differ from those that leakmon gets from the kernel. */
+/* Thread numbers there differ from the kernel's, which leakmon gets. */
 static void so_it_is_in_another_pid_namespace(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -54,11 +54,11 @@ static void call_stacks_show_numbers_and_open_to_their_frames(void **state)
 	screen_expect(&screen, "; exact");
 	screen_expect(&screen, "  12.0 KiB        3");
 	screen_expect(&screen, "leak_c leak.c:");
-	/* The machine on top, and below the list what the selected row is about. */
+	/* The machine on top, and details of the selected row below the list. */
 	screen_expect(&screen, "Memory [");
 	screen_expect(&screen, "This call stack");
 	screen_expect(&screen, "  leak_c+0x");
-	screen_press(&screen, "c"); /* by count: leak_a is the first */
+	screen_press(&screen, "c"); /* by count: leak_a becomes the first */
 	screen_expect(&screen, "by count");
 	screen_press(&screen, "Enter");
 	screen_expect(&screen, "1000 bytes in 10 blocks");
@@ -166,7 +166,7 @@ static void leave_process(struct screen *screen)
 	screen_expect_left(screen, 0);
 }
 
-/* Also a pause, and the way back. */
+/* Includes a pause, and the way back. */
 static void a_process_of_the_machine_is_tracked_exactly_with_x(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -175,7 +175,7 @@ static void a_process_of_the_machine_is_tracked_exactly_with_x(void **state)
 
 	start(&screen, harness, "top -o 0 0.2");
 	find_process(&screen, workload, " leak ");
-	/* The machine's meter, and what a process that is no suspect has keys for. */
+	/* The machine's meter, and the keys for a process that is not a suspect. */
 	screen_expect(&screen, "Memory [");
 	screen_expect(&screen, "Enter shows its call stacks");
 	screen_press(&screen, "C");
@@ -258,7 +258,7 @@ static void names_from_a_process_are_inert_on_the_terminal(void **state)
 	char path[96], program[512];
 	struct screen screen;
 
-	/* A name with a colour, and one that would run backwards. */
+	/* A name with a colour, and one with reversed text direction. */
 	snprintf(path, sizeof(path), "%s/\033[31mx\u202ey", harness->directory);
 	assert_non_null(realpath("/usr/bin/sleep", program));
 	assert_int_equal(symlink(program, path), 0);
@@ -273,7 +273,7 @@ static void names_from_a_process_are_inert_on_the_terminal(void **state)
 	screen_expect_left(&screen, 0);
 }
 
-/* Of `leakmon` itself: 582 lines of too-early went by before its first verdict. */
+/* For `leakmon` itself: 582 lines of too-early scrolled by before its first verdict. */
 static void a_triage_is_one_report_on_the_terminal_until_there_is_a_verdict(void **state)
 {
 	struct harness *harness = harness_any(state);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * leakmon without a target, on this machine as it is, with workloads that grow in known ways. At
- * five polls a second a verdict takes about five seconds; the figures of the issue, with polls
- * every five seconds and a leak of 1 MiB a minute, are those of tests/unit/test_triage_detection.c
- * (simulated clock) and of `make bench`.
+ * leakmon without a target, on this machine, with workloads of known growth. At five polls a second
+ * a verdict takes about five seconds; figures with polls every five seconds and a leak of 1 MiB a
+ * minute are those of tests/unit/test_triage_detection.c (simulated clock) and of `make bench`.
  */
 #include "harness.h"
 
@@ -83,7 +82,7 @@ static void interrupt(struct harness *harness, struct child *monitor)
 	assert_int_equal(child_end(harness, monitor), 0);
 }
 
-/* Share of the growth explained by stacks with that function. */
+/* Returns the share of the growth explained by stacks with that function. */
 static double explained_by(json_t *sampled, const char *function)
 {
 	double sum = 0;
@@ -98,7 +97,7 @@ static double explained_by(json_t *sampled, const char *function)
 	return sum;
 }
 
-/* Until so many samples of it have come; borrowed. */
+/* Waits until that many samples of the process have been taken; returns a borrowed entry. */
 static json_t *sampled_wait(struct harness *harness, struct child *monitor, pid_t pid,
 			    json_int_t samples)
 {
@@ -119,7 +118,7 @@ static void expect_sampled_shares(json_t *sampled)
 	assert_string_equal(json_string_value(json_object_get(sampled, "kind")), "heap");
 	assert_int_equal(number_at(sampled, "samples_lost"), 0);
 	assert_int_equal(number_at(sampled, "threads_missed"), 0);
-	/* With 150 samples a share of a third is known to 0.04. /proc lags by 32 pages a CPU. */
+	/* With 150 samples a share of a third is known to 0.04. /proc lags by 32 pages per CPU. */
 	for (size_t i = 0; i < 3; i++) {
 		double share = 1.0 / (double)(i == 2 ? 6 : i + 2);
 
@@ -138,7 +137,7 @@ static void a_leak_is_the_first_of_all_with_its_rate_and_stacks(void **state)
 	json_t *report, *entry;
 	size_t rank;
 
-	/* Readings come unevenly on a busy machine: it is surer some of them later. */
+	/* Readings are irregular on a busy machine: the confidence rises some readings later. */
 	do {
 		report = report_with_verdict(harness, monitor, leaker->pid, "leaking");
 		entry = entry_of(report, leaker->pid, &rank);
@@ -171,7 +170,7 @@ static void expect_cause(json_t *entry, bool no_leak, const char *words)
 	assert_non_null(strstr(json_string_value(json_object_get(cause, "text")), words));
 }
 
-/* The same growth for two reasons: one is a leak, of the other nothing is live. */
+/* The same growth for two reasons: one is a leak, the other has no live blocks. */
 static void what_malloc_keeps_is_not_called_leaking(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -212,7 +211,7 @@ static void a_pipe_gets_no_report_that_says_the_same(void **state)
 	interrupt(harness, monitor);
 	for (const char *at = monitor->out.text; (at = strstr(at, " processes for ")); at++)
 		reports++;
-	/* The last one is written in any case; other processes of this machine may begin to
+	/* The last report is written in any case; other processes of this machine may begin to
 	 * grow. */
 	assert_true(reports >= 1 && reports <= 6);
 }
@@ -239,7 +238,7 @@ static void the_split_is_asked_before_the_word(void **state)
 	interrupt(harness, monitor);
 }
 
-/* Ten times a second: every one is sampled. Its function is the only one that does it. */
+/* Ten times a second, every event is sampled. Only its function does it. */
 static void expect_sampled_course(struct harness *harness, struct child *monitor, pid_t pid,
 				  const char *function)
 {
@@ -299,7 +298,7 @@ static void every_kind_of_growth_is_named_with_its_cause(void **state)
 		json_t *entry = entry_of(report, growers[i]->pid, NULL);
 
 		assert_string_equal(word_at(entry, "kind"), courses[i][1]);
-		/* Threads come with mappings of their own; rates are those of the kind. */
+		/* Threads come with mappings; rates are those of the kind. */
 		assert_true(growth_at(entry, "per_s") > 9 * 1.0);
 		assert_true(growth_at(entry, "per_s") < 11 * (i == 2 ? 2.0 : 1.0));
 	}
@@ -380,7 +379,7 @@ static void what_the_budget_does_not_cover_is_shed_and_reported(void **state)
 	assert_non_null(strstr(monitor->err.text, "not counting mappings"));
 }
 
-/* Nobody maps it: the group grows, and none of its processes. */
+/* No process maps it: the group grows, but none of its processes. */
 static void tmpfs_that_grows_makes_its_group_a_suspect(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -405,7 +404,7 @@ static void tmpfs_that_grows_makes_its_group_a_suspect(void **state)
 	rmdir(path);
 }
 
-/* Half, a third and a sixth of what grows come from three sites. */
+/* Half, a third and a sixth of the growth come from three sites. */
 static void escalation_finds_the_sites_and_their_shares(void **state)
 {
 	static const char *const order[] = {"leak_half", "leak_third", "leak_sixth"};
@@ -439,7 +438,7 @@ static void escalation_finds_the_sites_and_their_shares(void **state)
 	interrupt(harness, monitor);
 }
 
-/* Without a probe most of the time; beside the suspect's row, and in the contract of a profile. */
+/* Without a probe most of the time; in the suspect's row, and in the form of a profile. */
 static void suspects_are_profiled_unless_exact_tracking_is_asked_for(void **state)
 {
 	static const char *const order[] = {"leak_half", "leak_third", "leak_sixth"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Processes that are not like others: exact as every one, and unharmed. */
+/* Unusual processes: exact like all others, and unharmed. */
 #include "retain_json.h"
 
 #include <linux/hw_breakpoint.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Programs that sample themselves and report it through otel_memory's probes. The workload keeps an
- * exact account beside its sampler: estimates are compared with that, over LEAKMON_USDT_RUNS runs
- * (20).
+ * Programs that sample themselves and report it through otel_memory's probes. The workload also
+ * keeps exact counts: estimates are compared with them, over LEAKMON_USDT_RUNS runs (20).
  */
 #include "harness.h"
 
@@ -13,7 +12,7 @@
 
 #define SITES 4
 
-/* Runs with limits that hold the truth: of bytes and count, by site and in sum. */
+/* Number of runs whose limits contain the true bytes and count, by site and in sum. */
 struct held_truths {
 	int bytes[SITES + 1], count[SITES + 1];
 };
@@ -53,7 +52,7 @@ static void compare(json_t *process, json_t *truth, struct held_truths *held)
 	held->count[SITES] += is_within(process, "count", number_at(truth, "outstanding_count"));
 }
 
-/* Reported samples are counted to the last one. */
+/* Reported samples are counted up to the last one. */
 static void expect_samples(json_t *report, json_t *samples)
 {
 	assert_int_equal(ledger_at(report, "allocations"), number_at(samples, "allocations"));
@@ -68,8 +67,10 @@ static int runs_wanted(void)
 	return setting ? atoi(setting) : 20;
 }
 
-/* 95 % of them should be; fewer than 93 of 100 over 1,000 runs, 90 over 100, or 15 of 20 hardly
- * ever are. */
+/*
+ * Returns the minimum of runs whose limits hold the truth. 95 % of them should; fewer than 93 of
+ * 100 over 1,000 runs, 90 over 100, or 15 of 20 hardly ever do.
+ */
 static int fewest_of(int runs)
 {
 	return runs < 100 ? runs * 3 / 4 : runs * (runs < 1000 ? 90 : 93) / 100;
@@ -106,7 +107,7 @@ static void expect_limits_to_hold(void **state, const char *program)
 	assert_int_equal(ledger_at(report, "outstanding"), 0);
 	assert_int_equal(ledger_at(report, "untracked_frees"), 0);
 	assert_int_equal(dropped_sum(report), 0);
-	/* No sample is no proof that nothing is there: it may be 3.69 intervals. */
+	/* Zero samples do not prove zero bytes: up to 3.69 intervals are possible. */
 	assert_true(is_within(process_of(report, workload->pid), "bytes", 0));
 	assert_true(is_within(process_of(report, workload->pid), "bytes", 1800000));
 	assert_false(is_within(process_of(report, workload->pid), "bytes", 2000000));
@@ -238,7 +239,7 @@ static unsigned semaphore_of(struct harness *harness, struct child *workload, pi
 	return value;
 }
 
-/* Report of the process that answers for the workload: itself, or a child of it. */
+/* Report of the process that answers for the workload: the workload itself or its child. */
 static void expect_semaphores_of(struct harness *harness, struct child *workload, pid_t pid,
 				 bool raised)
 {
@@ -358,7 +359,7 @@ static void children_are_followed_by_their_own_samples(void **state)
 	assert_int_equal(ledger_at(report, "inherited_frees"), inherited);
 	assert_int_equal(ledger_at(report, "untracked_frees"), 0);
 	assert_int_equal(ledger_at(report, "outstanding"), number_at(parent, "outstanding"));
-	/* The child ends, the parent goes on. */
+	/* The child ends, the parent continues. */
 	workload_do(harness, workload, "quit");
 	workload_do(harness, workload, "clear");
 	report = monitor_stop(harness, monitor);
@@ -448,7 +449,7 @@ static void a_program_is_followed_into_one_without_probe_points(void **state)
 	assert_null(json_object_get(process, "estimate"));
 }
 
-/* Two of one program, and one that reports nothing: each in its own way. */
+/* Two of one program, and one that reports nothing: each by its own method. */
 static void processes_that_sample_themselves_and_others_are_followed_in_one_run(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -528,7 +529,7 @@ static void doctor_lists_the_probes_that_a_process_carries(void **state)
 	assert_non_null(strstr(doctor->out.text, "with a semaphore"));
 }
 
-/* The same program with nonsense in its notes. */
+/* The same program with invalid notes. */
 static void notes_that_lie_are_refused_and_the_allocator_is_tracked(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * When a report comes, where it goes, and what is counted, on the smallest leaker: 10 × 100 bytes
- * in leak_a, 5 × 1000 in leak_b, 3 × 4096 in leak_c, 7 × 200 freed again.
+ * Times, destinations and contents of reports, on the smallest leaker: 10 × 100 bytes in leak_a, 5
+ * × 1000 in leak_b, 3 × 4096 in leak_c, 7 × 200 freed again.
  */
 #include "harness.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Trees of other releases, which `scripts/deps.sh RELEASE` makes: trixie (Debian 13) and bullseye
- * (11), with compilers newer or older than this system's. What they compile runs in them. */
+/*
+ * Trees of other releases, made by `scripts/deps.sh RELEASE`: trixie (Debian 13) and bullseye (11),
+ * with compilers newer or older than this system's. Their programs run in them.
+ */
 #ifndef LEAKMON_E2E_TREE_H
 #define LEAKMON_E2E_TREE_H
 

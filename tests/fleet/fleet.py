@@ -82,7 +82,7 @@ class Server:
         path = f'{directory}/prometheus.yml'
         with open(path, 'w', encoding='utf-8') as file:
             yaml.safe_dump(config, file)
-        # Of what is free, the kernel chooses: and another process may take it at once, as rarely as can be.
+        # The kernel chooses a free port. Another process may take it before Prometheus does, but hardly ever.
         with http.server.HTTPServer(('127.0.0.1', 0), None) as probe:
             self.port = probe.server_port
         with open(f'{directory}/prometheus.log', 'w', encoding='utf-8') as log:

@@ -148,7 +148,7 @@ static void snapshot_fill(struct host *host, double now_s, struct snapshot *snap
 	}
 }
 
-/* As the symbolizer does it. */
+/* As the symbolizer does. */
 static void report_name(const struct host *host, struct report *report)
 {
 	static char ids[PROGRAMS][2][41];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Addresses for which a fuzzer of a whole ELF file asks: one in the file's last eight bytes; the
- * others are code of small shared objects. */
+/*
+ * Addresses that a fuzzer of a whole ELF file looks up: one in the file's last eight bytes; the
+ * others are code of small shared objects.
+ */
 #ifndef LEAKMON_TESTS_FUZZ_ASKED_ADDRESSES_H
 #define LEAKMON_TESTS_FUZZ_ASKED_ADDRESSES_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer harness of a reader of an allocator's heap: a small heap made by hand, in which the
- * input changes words. What is found must be sound, also at a stop, when the second half of the
- * changes comes behind a walk. A fuzzer includes the reader's fixture
- * (tests/unit/NAME_fixture.h), has put_forged(), which makes the heap, and includes this.
+ * libFuzzer harness of a reader of an allocator's heap: a small handmade heap, in which the input
+ * changes words. The result must be consistent, also at a stop, with the second half of the changes
+ * applied after a walk. A fuzzer includes the reader's fixture (tests/unit/NAME_fixture.h), defines
+ * put_forged(), which makes the heap, and includes this.
  *
- * Input: changes of 12 bytes each, see forged_words.h. Seeds: none are needed.
+ * Input: changes of 12 bytes each, see forged_words.h. Seeds: not needed.
  */
 #ifndef LEAKMON_FUZZ_FORGED_BLOCKS_H
 #define LEAKMON_FUZZ_FORGED_BLOCKS_H
@@ -26,7 +26,7 @@ int nanosleep(const struct timespec *requested, struct timespec *left)
 	return 0;
 }
 
-/* The memory, and a copy of it as it was made. */
+/* The memory, and a copy in its original state. */
 struct forged_heap {
 	struct made_memory *memory;
 	struct forged_words words;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer harness of a walker of managed heaps: a small heap made by hand, in which the input
- * changes words. What the walk finds must be sound. A fuzzer includes the walker's fixture
+ * libFuzzer harness of a walker of managed heaps: a small handmade heap, in which the input changes
+ * words. The result of the walk must be consistent. A fuzzer includes the walker's fixture
  * (tests/unit/NAME_fixture.h), then this.
  *
- * Input: see forged_input.h. Seeds: none are needed.
+ * Input: see forged_input.h. Seeds: not needed.
  */
 #ifndef LEAKMON_FUZZ_FORGED_HEAP_H
 #define LEAKMON_FUZZ_FORGED_HEAP_H

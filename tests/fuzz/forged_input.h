@@ -8,12 +8,12 @@
 #ifndef LEAKMON_FUZZ_FORGED_INPUT_H
 #define LEAKMON_FUZZ_FORGED_INPUT_H
 
-/* What a fuzzer adds to what its fixture makes: a function of the fixture. */
+/* A function with which a fuzzer extends the heap of its fixture. */
 #ifndef FORGED_MORE
 #define FORGED_MORE(forged) ((void)(forged))
 #endif
 
-/* Of a fixture that makes more than one. */
+/* Selects the heap if a fixture has several. */
 #ifndef FORGED_MAKE
 #define FORGED_MAKE(forged) forged_make(forged)
 #endif
@@ -28,7 +28,7 @@ int nanosleep(const struct timespec *requested, struct timespec *left)
 	return 0;
 }
 
-/* It is made once, and begins anew with each input. */
+/* Creates the heap once, and resets it for each input. */
 static inline struct forged *forged_input(const uint8_t *data, size_t size)
 {
 	static struct forged forged;

@@ -30,7 +30,7 @@ $(B)/fuzz/seed_worker_answer: tests/fuzz/seed_worker_answer.c $(FUZZ_OBJECTS)
 	$(call say,LD)
 	$(Q)$(CLANG) $(CPPFLAGS) $(FUZZ_CFLAGS) -Itests $< $(FUZZ_OBJECTS) -o $@ $(LIBS)
 
-# Without sanitizers: only what is reached counts.
+# Without sanitizers: only coverage counts.
 COVERAGE_CFLAGS := -O1 -g -std=gnu11 -w -MMD -MP -fprofile-instr-generate -fcoverage-mapping
 COVERED      := $(FUZZERS:$(B)/fuzz/%=$(B)/coverage/%)
 COVERAGE_OBJECTS := $(FUZZ_SOURCES:%.c=$(B)/coverage/%.o)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * libFuzzer harness of the readers of cgroup text: the input is /proc/PID/cgroup, and once more
- * /proc/self/mountinfo, of which the first line is what an operator wrote.
+ * libFuzzer harness of the readers of cgroup text: the input is /proc/PID/cgroup, and again
+ * /proc/self/mountinfo, with its first line as an operator's input.
  *
  * Seeds: those of v1, v2 and hybrid machines, and of the runtimes' paths.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * libFuzzer harness of what names containers: the first byte chooses the reader, the rest is the
- * file, or the name of a log.
+ * libFuzzer harness of the sources of container names: the first byte chooses the reader, the rest
+ * is the file, or the name of a log.
  *
  * Seeds: config.json and state of runc and crun, Docker's record, names of the kubelet's logs.
  */
@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	_cleanup_free_ char *text = NULL;
 	int error;
 
-	/* A copy of its own, so that a read beyond it is seen; with the NUL that readers add. */
+	/* A separate copy, so that a read beyond it is detected; with the NUL that readers add. */
 	text = size ? strndup((const char *)data + 1, size - 1) : NULL;
 	if (!text || !container) {
 		free(container);

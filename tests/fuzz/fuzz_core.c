@@ -38,7 +38,7 @@ static void check_layout(int fd, size_t size)
 	check(!decode_core_layout(&body, size, &decoded));
 	check(decoded.segments.count == layout.segments.count &&
 	      decoded.threads.count == layout.threads.count);
-	/* Cut off anywhere, it is no answer. */
+	/* A truncated answer must be rejected. */
 	for (size_t i = 0; i < 64 && body.size; i++) {
 		_cleanup_(core_layout_free) struct core_layout cut = {0};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What CPython's arenas are used for: a small heap made by hand, in which the input changes words.
- * The parts must be no more than the whole, and pins no more than the arenas.
+ * The use of CPython's arenas: a small handmade heap, in which the input changes words. The parts
+ * must not exceed the whole, nor pins the arenas.
  *
  * Input: see forged_input.h.
  *

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * libFuzzer harness of the readers of symbols and debug sections: the input is a whole ELF file.
- * Their answer about any file must pass the monitor's checks, or the honest parser would count as
- * hostile.
- *
- * Seeds: small shared objects, whole, and debug files. -max_len must cover them.
+ * libFuzzer harness for the readers of symbols and debug sections; the input is a whole ELF file.
+ * Their result for any file must pass the monitor's checks, or the honest parser would count as
+ * hostile. Seeds: small shared objects, whole, and debug files. -max_len must cover them.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
  */
 #include "unit/go_fixture.h"
 
-/* With a heap. */
+/* Makes a program with a heap. */
 static inline bool forged_make_all(struct forged *forged)
 {
 	if (!forged_make(forged))

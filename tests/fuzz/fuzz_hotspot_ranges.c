@@ -13,7 +13,7 @@
 
 #define FORGED_BYTES 0x3000u
 #define HEAP (FORGED_BASE + 0x1000)
-#define GENERATIONS (FORGED_BASE + 0x1200) /* of Parallel: variables, then what they lead to */
+#define GENERATIONS (FORGED_BASE + 0x1200) /* of Parallel: variables, then their targets */
 #define TABLE (FORGED_BASE + 0x1400)
 #define REGIONS (FORGED_BASE + 0x1800)
 #define REGION_COUNT 12
@@ -132,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 						       HOTSPOT_SHENANDOAH, HOTSPOT_EPSILON};
 	const struct forged *forged = forged_input(data, size);
 
-	/* Else a million regions, most of them alike, take a second. */
+	/* Otherwise a million similar regions would take a second. */
 	forged_put(HEAP + 0x108, forged_word(HEAP + 0x108) % REGIONS_READ);
 	for (size_t i = 0; i < ARRAY_SIZE(collectors); i++)
 		read_collector(&forged->memory, collectors[i], false);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * libFuzzer harness of what is read of ZGC: its colours, its table of pages, and its tables of
- * moved objects, with and without generations.
+ * libFuzzer harness of the readers of ZGC: its colours, its table of pages, and its tables of moved
+ * objects, with and without generations.
  *
- * Input: see forged_input.h. Seeds: none are needed.
+ * Input: see forged_input.h. Seeds: not needed.
  */
 #include <errno.h>
 

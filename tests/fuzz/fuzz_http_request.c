@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * libFuzzer harness of what --listen reads of a client: the input is the head of a request.
+ * libFuzzer harness of the parser of --listen's requests: the input is the head of a request.
  *
  * Seeds: real requests.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Threads of a JVM, virtual ones, and ThreadLocals that are gone: a small heap made by hand, in
- * which the input changes words. Groups must have as many threads as all together.
+ * Threads of a JVM, virtual ones, and dead ThreadLocals: a small handmade heap, in which the input
+ * changes words. Groups must have as many threads as the total.
  *
  * Input: see forged_input.h.
  *

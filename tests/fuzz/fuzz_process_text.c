@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * libFuzzer harness of the readers of /proc/PID/stat and /proc/PID/status: the input is both. The
- * name in them is the process' own choice.
+ * process chooses the name in them.
  *
  * Seeds: those of this machine.
  */

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * libFuzzer harness of the reading of recordings: a good one, in which the input changes values,
- * and to which it adds rows of every table. Whatever is in it, it is read or refused.
- *
- * Input: changes of 12 bytes each: what is done, the table, a column, a row, and a value. Seeds:
- * none are needed. (SQLite's own reading of damaged files is fuzzed by SQLite.)
+ * libFuzzer harness for the reader of recordings: the input changes values in a valid recording,
+ * and adds rows to every table. Whatever its contents, the recording is read or rejected. Input:
+ * changes of 12 bytes each: the action, the table, a column, a row, and a value. Seeds: not needed.
+ * (SQLite's own reading of damaged files is fuzzed by SQLite.)
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -79,7 +78,7 @@ static void record_retention(const char *path)
 	check(!retain_writer_append(path, &profile, NULL, &number));
 }
 
-/* These two want a file of their own. */
+/* These two need a separate file. */
 static void record_profile(const char *path)
 {
 	_cleanup_(profile_report_free) struct profile_report report = {0};
@@ -262,7 +261,7 @@ static void copy(void)
 		check(fwrite(buffer, 1, got, to) == got);
 }
 
-/* A small number, any number, what is not a number, a text that names something, or any text. */
+/* Prints a small number, any number, a non-number, a meaningful text, or any text. */
 static void print_value(char *text, size_t size, uint64_t value)
 {
 	static const char *const words[] = {"malloc", "thread", "leaking",
@@ -302,7 +301,7 @@ static void insert(sqlite3 *database, const struct table *table, uint64_t value)
 				       table->name);
 
 	for (size_t i = 0; i < table->column_count; i++) {
-		/* Mostly small numbers: those of other rows. */
+		/* Mostly small numbers: the numbers of other rows. */
 		uint64_t bits = value >> i % 56;
 
 		print_value(text, sizeof(text), bits % 4 ? bits >> 2 << 3 : bits >> 2);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * libFuzzer harness of the reader of probe notes (.note.stapsdt): the input is a whole ELF file,
- * and, beside it, the text of an operand. The answer about any file must pass the monitor's checks.
+ * and also the text of an operand. The answer about any file must pass the monitor's checks.
  *
- * Seeds: small shared objects, one of which carries otel_memory.
+ * Seeds: small shared objects, one of which has otel_memory's probes.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What V8 counts of its heaps: a small heap made by hand, in which the input changes words. Of all
- * collections only some are of all of a heap, and what has not been collected is part of it.
+ * V8's counts of its heaps: a small handmade heap, in which the input changes words. Collections of
+ * a whole heap are a subset of all collections, and uncollected bytes a part of the heap.
  *
  * Input: see forged_input.h.
  *

@@ -18,7 +18,7 @@ struct forged_place {
 	uint64_t offset;
 };
 
-/* All others are unknown. */
+/* All other places are unknown. */
 static inline void forged_describe(struct hotspot *hotspot, const struct forged_place *places,
 				   size_t count)
 {

@@ -116,7 +116,7 @@ class Image(unittest.TestCase):
         self.assertEqual(check[:1], ["doctor"])
         result = self.run_with(container, check + ["--quiet"])
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
-        # With one less of what is necessary, it fails, and says which.
+        # Without any one of the necessary capabilities, it fails and names that one.
         capabilities = container["securityContext"]["capabilities"]["add"]
         for missing in purpose:
             capabilities.remove(missing)

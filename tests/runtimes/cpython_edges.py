@@ -163,7 +163,7 @@ def graph_of(program, pid):
     nodes = {}
     for line in out.splitlines():
         words = line.split(' ')
-        # The name of a class may have spaces: addresses are what is left at the end.
+        # The name of a class may have spaces: the addresses stand at the end of the line.
         at = len(words)
         while at > 2 and words[at - 1].strip('0123456789abcdef') == '' and len(words[at - 1]) >= 6:
             at -= 1

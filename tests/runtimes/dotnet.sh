@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# dotnet.sh VERSION [SOURCE [FLAG]]: prints the path of SOURCE (dotnet_stories.cs) as a program that .NET
-# VERSION (8: a single file; 9) runs, made of a package that `scripts/deps.sh dotnet` has fetched, by mcs
-# with FLAG.
-# 10: the program of the package itself, a single file; 10-trimmed: dotnet_trimmed.cs in its place,
-# for it has too little of the libraries for the other one. Exit code 77: there is none.
+# dotnet.sh VERSION [SOURCE [FLAG]]: prints the path of SOURCE (dotnet_stories.cs) as a program for .NET
+# VERSION (8: a single file; 9), built by mcs with FLAG from a package that `scripts/deps.sh dotnet` has
+# fetched.
+# 10: the program of the package itself, a single file; 10-trimmed: dotnet_trimmed.cs in its place, since
+# it lacks most of the libraries for the other source. Exit code 77: no such program.
 #
 # LEAKMON_RUNTIMES: where those packages are (~/.cache/leakmon/runtimes).
 set -eu

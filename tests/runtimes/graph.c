@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * graph PID: the graph of a process as `leakmon retain --census` builds it, for comparisons with
- * what a runtime says itself. One line a node: its address, its class or "-" or, of memory that
- * belongs to an object, "+", and the addresses of the nodes that it refers to. As root.
+ * graph PID: prints the graph of a process as `leakmon retain --census` builds it, for comparisons
+ * with a runtime's own. One line per node: its address, its class or "-" or, for memory of an
+ * object, "+", and the addresses of the nodes that it refers to. Run as root.
  */
 #include <errno.h>
 #include <stdio.h>

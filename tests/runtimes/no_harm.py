@@ -76,7 +76,7 @@ class Target:
 
     def __init__(self, name, directory):
         file, tool, make, start, self.number = RUNTIMES[name]
-        # In a folder of its own: compilers write beside the source.
+        # In a separate folder: compilers write beside the source.
         shutil.copy(os.path.join(SOURCES, file), directory)
         done = subprocess.run(['sh', '-c', f'command -v {tool} || exit {NOT_THERE}; {make}'], cwd=directory,
                               env=ENVIRONMENT, stdout=subprocess.DEVNULL, check=False)

@@ -58,7 +58,7 @@ static void count(uint32_t pid)
 	}
 }
 
-/* Text, as a session's would be; no pointers in it. */
+/* Text, like that of a session, without pointers. */
 __attribute__((noinline)) void forget_session(void)
 {
 	char *session = malloc(BLOCK_BYTES);

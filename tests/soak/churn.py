@@ -335,7 +335,7 @@ class Disk:
 						file.write(bytes(size))
 				except OSError:
 					pass
-			# What is freed meanwhile is taken, too.
+			# Fill space that is freed meanwhile, too.
 			until = time.monotonic() + seconds
 			while time.monotonic() < until and not ended.wait(0.5):
 				try:

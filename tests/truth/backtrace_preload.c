@@ -146,8 +146,10 @@ PUBLIC void *calloc(size_t count, size_t size)
 	return leave(outer, next.calloc(count, size), count * size);
 }
 
-/* A block that is kept, or that dlsym got from us, is copied instead of moved; the program may have
- * used all of it. */
+/*
+ * A kept block, or one that dlsym got from us, is copied instead of moved; the program may have
+ * used all of it.
+ */
 static void *copy(void *fresh, void *old, size_t size)
 {
 	size_t old_size = is_bootstrap(old) ? (size_t)(bootstrap + sizeof(bootstrap) - (char *)old)

@@ -51,7 +51,7 @@ static struct stack_view truth_stack(const struct truth_file *truth,
 	return (struct stack_view){.frames = words + 1, .depth = words[0]};
 }
 
-/* The frames of a site in leakmon's report, without those that it inlined. */
+/* Returns the frames of a site in leakmon's report, without inlined ones. */
 static size_t report_stack(json_t *site, uint64_t *frames)
 {
 	size_t depth = 0, i;

@@ -14,7 +14,7 @@
 #define COMPARE_KINDS 64
 
 enum difference {
-	DIFFERENCE_OTHER_CALLER,  /* both go on, to different callers */
+	DIFFERENCE_OTHER_CALLER,  /* both continue, at different callers */
 	DIFFERENCE_LEAKMON_ENDS,  /* leakmon's stack ends here */
 	DIFFERENCE_UNWINDER_ENDS, /* libgcc's unwinder ends here */
 	DIFFERENCE_SIZE,	  /* the sizes are not equal */
@@ -50,7 +50,9 @@ struct comparison {
 	struct difference_kind kinds[COMPARE_KINDS];
 };
 
-/* Writable, so that header.recording can be set. NULL with errno; EINVAL: this is no truth file. */
+/*
+ * Maps the file, writable for header.recording. Returns NULL with errno; EINVAL: not a truth file.
+ */
 struct truth_file *truth_map(const char *path);
 void truth_unmap(struct truth_file *truth);
 

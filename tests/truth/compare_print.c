@@ -6,7 +6,7 @@
 #include "leakmon_abi.h"
 
 #define KINDS_SHOWN 10
-#define FRAMES_BEFORE 2 /* of those that both stacks have */
+#define FRAMES_BEFORE 2 /* frames shared by both stacks to print */
 #define FRAMES_AFTER 4
 
 static const char *const difference_names[] = {

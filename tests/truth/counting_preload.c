@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Counts every allocation of a process, to be preloaded above any allocator: a second opinion on
- * leakmon's numbers. It passes each call on as it is, keeps the sizes in a table of its own that no
- * allocator knows of, and allocates nothing.
+ * Counts every allocation of a process; preloaded above any allocator, as a check of leakmon's
+ * numbers. It passes each call on, keeps the sizes in a private table outside all allocators, and
+ * allocates nothing.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# figures.sh [deep|sqlite3|redis|python3]…: how many of leakmon's stacks equal those of libgcc's
-# unwinder, address by address; all four by default. Exit code 1 if in one of them it is less than
+# figures.sh [deep|sqlite3|redis|python3]…: share of leakmon's stacks that equal those of libgcc's
+# unwinder, address by address; all four by default. Exit code 1 if one of the shares is less than
 # 99.9%, or a block is missing. Needs root, and the programs of Debian's redis-tools, sqlite3,
 # python3 and libpython3.11-testsuite.
 #
 # LEAKMON_PROGRAM (build/leakmon), LEAKMON_WORKLOADS (build/workloads) and LEAKMON_TRUTH_TOOLS
-# (build/truth) say what is used.
+# (build/truth) choose the programs.
 set -eu
 
 leakmon=$(realpath "${LEAKMON_PROGRAM:-build/leakmon}")
@@ -142,7 +142,7 @@ figure_redis() {
 		"redis-cli -s $directory/socket shutdown nosave"
 }
 
-# Every Python object is a block of its own.
+# Every Python object is a separate block.
 figure_python3() {
 	export PYTHONMALLOC=malloc
 	stack_walk=cfi

@@ -11,7 +11,7 @@
 
 #define STATIC_TLS __attribute__((tls_model("initial-exec")))
 
-/* Of this library, by the linker. */
+/* The bounds of this library, from the linker. */
 extern char __ehdr_start[] __attribute__((visibility("hidden")));
 extern char etext[] __attribute__((visibility("hidden")));
 
@@ -56,7 +56,7 @@ void recorder_open(void)
 	truth = file;
 }
 
-/* A fork of the process that opened the file has blocks of its own. */
+/* A fork of the process that opened the file has separate blocks. */
 static bool is_ours(void)
 {
 	return truth && (uint32_t)getpid() == truth->header.pid;
@@ -143,7 +143,7 @@ static void block_insert(void *address, size_t size, const struct trace *trace)
 		(struct truth_block){.address = (uintptr_t)address, .size = size, .stack = stack};
 }
 
-/* Closes the gap, so that linear probing finds all others again. */
+/* Closes the gap, so that linear probing finds all other entries. */
 static void slot_clear(uint64_t hole)
 {
 	uint64_t slot = hole;

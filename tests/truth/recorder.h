@@ -11,7 +11,7 @@
 /* Does nothing where LEAKMON_TRUTH is not set; ends the process where its file cannot be had. */
 void recorder_open(void);
 
-/* Whether what is recorded must never be given back. */
+/* Returns whether recorded memory must never be freed. */
 bool recorder_keeps(void);
 
 /* Records the block under the stack of this library's caller, if the sampler takes it. */

@@ -32,12 +32,12 @@ struct truth_header {
 	uint32_t blocks_used, stacks_used;
 	uint32_t words_used; /* the first is never used: stack 0 means none */
 	uint64_t recorded;   /* allocations */
-	uint64_t lost;	     /* for which there was no room */
+	uint64_t lost;	     /* blocks without room */
 };
 
 struct truth_block {
 	uint64_t address; /* 0: not in use */
-	uint64_t size;	  /* as asked for */
+	uint64_t size;	  /* as requested */
 	uint64_t stack;	  /* index into words: depth, then the return addresses, innermost first */
 };
 

@@ -68,7 +68,7 @@ struct host_map {
 		unsigned char key[HOST_KEY];
 		unsigned char value[HOST_VALUE] __attribute__((aligned(8)));
 	} entries[HOST_ENTRIES];
-	/* Results of the next calls, 0 for what really happens; taken one by one. */
+	/* Results of the next calls, taken one by one; 0: the real result. */
 	int updates[4], deletes[4], pushes[4];
 };
 
@@ -84,7 +84,7 @@ static struct host_map *host_map_of(const void *map)
 	return NULL;
 }
 
-/* Takes the first of four, and moves the others up. */
+/* Takes the first of four, and shifts the others. */
 static int host_next(int *results)
 {
 	int result = results[0];
@@ -203,7 +203,7 @@ static inline long bpf_loop(uint32_t turns, void *callback, void *context, uint6
 	return turn;
 }
 
-/* It fails, as into an empty map: the program goes on. */
+/* Fails, as with an empty map: the program continues. */
 static inline long bpf_tail_call(void *context, const void *map, uint32_t index)
 {
 	(void)context;
@@ -222,7 +222,7 @@ static inline uint64_t bpf_get_current_pid_tgid(void)
 	return 77ull << 32 | 77;
 }
 
-static uint64_t host_cookie; /* of the probe that is hit */
+static uint64_t host_cookie; /* of the probe that fires */
 
 static inline uint64_t bpf_get_attach_cookie(const void *context)
 {
@@ -262,7 +262,7 @@ static inline void bpf_ringbuf_submit(void *data, uint64_t flags)
 	(void)flags;
 }
 
-/* clang's, for relocation; and what is no function of this file's. */
+/* clang's pragmas for relocation; and functions without a prototype. */
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 #pragma GCC diagnostic ignored "-Wsign-compare"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A child that stands still, with what we have mapped, and goes with us. After cmocka.h. */
+/* An idle child with copies of our mappings, which ends with us. Include it after cmocka.h. */
 #ifndef LEAKMON_CHILD_FIXTURE_H
 #define LEAKMON_CHILD_FIXTURE_H
 

@@ -22,7 +22,7 @@ struct opened {
 	const char *why;
 };
 
-/* 0, or an error of the reader, which says why; close_code() follows in either case. */
+/* Returns 0, or an error of the reader, which says why; call close_code() in either case. */
 static inline int open_code(const struct forged *forged, struct opened *opened)
 {
 	int error;
@@ -52,8 +52,10 @@ static inline int name(struct opened *opened, uint64_t frame)
 	return CODE_READER.name(opened->state, frame, &opened->strings, &opened->frames);
 }
 
-/* Reads MUTANTS scrambled memories, with what `read` does to each that could be opened; `seed`: for
- * forged_random(). Under sanitizers: nothing is read or written where it must not be. */
+/*
+ * Calls `read` for MUTANTS scrambled memories, if they can be opened; `seed`: for forged_random().
+ * Under sanitizers, no invalid read or write may occur.
+ */
 static inline void expect_no_harm_of_code(struct forged *forged,
 					  void (*read)(struct forged *forged, struct opened *opened,
 						       uint64_t *seed))

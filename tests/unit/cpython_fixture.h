@@ -23,7 +23,7 @@
 #define FORGED_ARENA (1u << 20) /* where it begins, and its size from 3.10 on */
 #define FORGED_POOLS 8
 #define FORGED_SESSIONS 5
-#define FORGED_DESCRIBED 0x030d /* that version, and later ones */
+#define FORGED_DESCRIBED 0x030d /* 3.13 and later versions */
 /* In the data of the module. */
 #define FORGED_INTERPRETER (FORGED_BASE + 0xa000)
 #define FORGED_THREAD (FORGED_BASE + 0xc000)
@@ -180,7 +180,7 @@ static inline void forged_type(const struct forged *forged, uint64_t type, const
 	uint64_t text = type + 0x300;
 
 	memcpy((void *)(uintptr_t)text, name, strlen(name) + 1);
-	/* Immortal, compiled: flags beside the count. */
+	/* Immortal, compiled: flags share the word of the count. */
 	forged_put_at(type, OBJECT_REFCOUNT,
 		      forged->layout->flagged_counts ? 5ull << 48 | 3ull << 30 : 7);
 	forged_put_at(type, OBJECT_TYPE, forged_symbol(forged, FORGED_TYPE));
@@ -192,7 +192,7 @@ static inline void forged_type(const struct forged *forged, uint64_t type, const
 
 static inline void forged_make_symbols(struct forged *forged)
 {
-	/* Before 3.11, the name of the program says it. */
+	/* Before 3.11, the version is in the program's name. */
 	const char *version = forged->layout->version >= 0x030b ? "Py_Version" : "Py_No_Version";
 	const struct {
 		const char *name;
@@ -208,7 +208,7 @@ static inline void forged_make_symbols(struct forged *forged)
 		[FORGED_LIST] = {"PyList_Type", 0x8000},
 		[FORGED_TUPLE] = {"PyTuple_Type", 0x9000},
 		[FORGED_CODE] = {"PyCode_Type", 0x9800},
-		/* In what the interpreter has for others. */
+		/* In the interpreter's space for other types. */
 		[FORGED_GENERATOR] = {"PyGen_Type", 0xb000},
 		[FORGED_FRAMES] = {"PyFrame_Type", 0xb800},
 	};
@@ -376,7 +376,7 @@ static inline void forged_code(struct forged *forged)
 	forged_lines(table, layout->line_kind);
 }
 
-/* A frame of it, at its second instruction, with a session as `request`, which runs. */
+/* A running frame of the code object, at its second instruction, with a session as `request`. */
 static inline void forged_put_frame(struct forged *forged, uint64_t frame)
 {
 	const struct cpython_frames *layout = &forged->layout->frames;
@@ -408,7 +408,7 @@ static inline void forged_frame(struct forged *forged)
 	forged_put_frame(forged, frame);
 }
 
-/* A generator of it, with the frame inside, or up to 3.10 the frame, an object of its own. */
+/* Makes a generator with the frame inside it, or up to 3.10 with the frame as a separate object. */
 static inline void forged_generator(struct forged *forged)
 {
 	const struct cpython_frames *layout = &forged->layout->frames;
@@ -470,7 +470,7 @@ static inline void forged_containers(struct forged *forged)
 	tee = forged_object(forged, tee_type, 496, true);
 	forged_put_at(tee, 24, 1);
 	forged_put_at(tee, 40, sessions[2]);
-	forged_put_at(tee, 48, sessions[3]); /* not one of its yet */
+	forged_put_at(tee, 48, sessions[3]); /* not yet one of its own */
 }
 
 /* The class of forged_slim(), whose instances share the name `kept`. */
@@ -536,8 +536,10 @@ static inline void forged_slim(struct forged *forged)
 	forged->slim = slim - before;
 }
 
-/* The collector is off, and has two sessions in the ring of those that it leaves alone; `back` is
- * where the second one's link back leads. */
+/*
+ * Makes a collector that is off, with two sessions in the ring of permanent objects; `back`: the
+ * target of the second one's back link.
+ */
 static inline void forged_freeze_at(struct forged *forged, const struct cpython_collector *places,
 				    uint64_t back)
 {
@@ -561,7 +563,7 @@ static inline void forged_freeze(struct forged *forged, uint64_t back)
 	forged_freeze_at(forged, &forged->layout->collectors[0], back);
 }
 
-/* What fuzzers add. */
+/* The part that fuzzers add. */
 static inline void forged_more(struct forged *forged)
 {
 	forged_containers(forged);
@@ -570,7 +572,7 @@ static inline void forged_more(struct forged *forged)
 	forged_freeze(forged, 0);
 }
 
-/* Says of itself what the release of that version did which it was taken from. */
+/* Describes the memory as the release of that version did. */
 static inline void forged_describe(const struct forged *forged, uint32_t release)
 {
 	uint64_t runtime = forged_symbol(forged, FORGED_RUNTIME);
@@ -586,7 +588,7 @@ static inline void forged_describe(const struct forged *forged, uint32_t release
 	forged_put_at(runtime, 8, release);
 }
 
-/* Of that version: 0x030b is 3.11. False: no memory. */
+/* Makes a program of that version: 0x030b is 3.11. Returns false when out of memory. */
 static inline bool forged_make_layout(struct forged *forged, const struct cpython_layout *layout)
 {
 	static char path[32];

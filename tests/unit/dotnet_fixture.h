@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The memory of a small .NET 9, made by hand in this process: classes Planted.Session, with the
- * fields Next and Payload and the static field Kept, Planted.Box<T> and Planted.Box<T>.Inner; an
- * array of sessions in that field, a boxed one in a pinned handle, one that waits for its
- * finaliser. Used by a unit test and a fuzzer, so it asserts nothing.
+ * The memory of a small .NET 9, handmade in this process: classes Planted.Session, with the fields
+ * Next and Payload and the static field Kept, Planted.Box<T> and Planted.Box<T>.Inner; an array of
+ * sessions in that field, a boxed one in a pinned handle, one that awaits its finaliser. Used by a
+ * unit test and a fuzzer, so it asserts nothing.
  */
 #ifndef LEAKMON_UNIT_DOTNET_FIXTURE_H
 #define LEAKMON_UNIT_DOTNET_FIXTURE_H
@@ -30,7 +30,7 @@ enum {
 	AT_TABLE = 0x1000, /* g_dacTable */
 	AT_DESCRIPTOR = 0x1400,
 	AT_TEXT = 0x1500,
-	AT_POINTERS = 0x1d00, /* of the descriptor; then what they point to */
+	AT_POINTERS = 0x1d00, /* of the descriptor; then their targets */
 	AT_COLLECTOR = 0x2000,
 	AT_FIELDS = 0x2200, /* of heaps and generations */
 	AT_VALUES = 0x2300, /* of the collector's variables, 8 bytes each */
@@ -46,11 +46,11 @@ enum {
 	AT_QUEUE = 0x5400,
 	AT_HANDLES = 0x5800, /* map, buckets, tables */
 	AT_TYPES = 0x8000,   /* FORGED_TYPE_BYTES each */
-	AT_BUDGETS = 0xb000, /* of generations, then the settings that these lead to */
+	AT_BUDGETS = 0xb000, /* of generations, then their settings */
 	AT_SETTINGS = 0xb800,
 	AT_IMAGE = 0x10000,
 	AT_SEGMENT = 0x20000,  /* of handles */
-	AT_CODE_MAP = 0x28000, /* five levels, then what the last one leads to */
+	AT_CODE_MAP = 0x28000, /* five levels, then the target of the last level */
 	AT_FRAGMENT = 0x2b000,
 	AT_SECTION = 0x2b080,
 	AT_CODE_HEAP = 0x2b100,
@@ -104,7 +104,7 @@ static inline uint64_t forged_table(const struct forged *forged, enum forged_typ
 	return forged->memory.base + AT_TYPES + (uint64_t)type * FORGED_TYPE_BYTES + 0x100;
 }
 
-/* Where the static fields of Session are: an array, as the runtime has it. */
+/* Place of the static fields of Session: an array, as in the runtime. */
 static inline uint64_t forged_statics(const struct forged *forged)
 {
 	return forged->memory.base + FORGED_REGION + 0x20;
@@ -115,7 +115,7 @@ static inline void forged_neighbours(const struct forged *forged)
 {
 	static const struct {
 		int entry;
-		uint32_t pointer; /* of those that the descriptor has */
+		uint32_t pointer; /* index in the descriptor's pointers */
 	} neighbours[] = {{-4, 2}, {1, 1}, {37, 3}};
 	uint64_t table = forged->memory.base + AT_TABLE + FORGED_ENTRY * 8,
 		 pointers = forged->memory.base + AT_POINTERS;
@@ -129,7 +129,7 @@ static inline void forged_neighbours(const struct forged *forged)
 	forged_put_at(forged_table(forged, FORGED_FREE), 40, 0);
 }
 
-/* The descriptor: only what 9 does not have where leakmon expects it, and what moves. */
+/* Writes the descriptor: only offsets that .NET 9 has elsewhere than expected, and movable ones. */
 static inline void forged_descriptor(const struct forged *forged)
 {
 	static const char text[] =
@@ -184,7 +184,9 @@ static inline void forged_collector(const struct forged *forged)
 	forged_put_at(values, COLLECTOR_QUEUE * 8, forged->memory.base + AT_QUEUE);
 }
 
-/* Its EEClass is behind it. `row`: of its name; 0: an array of components of `item`. */
+/*
+ * Makes a type, with its EEClass after it. `row`: of its name; 0: an array of components of `item`.
+ */
 static inline void forged_type(const struct forged *forged, enum forged_type type, uint32_t row,
 			       uint32_t flags, uint32_t base_size, enum forged_type item)
 {
@@ -249,7 +251,7 @@ static inline void forged_types(const struct forged *forged)
 	forged_type(forged, FORGED_BYTES_ARRAY, 0, TABLE_COMPONENTS | TABLE_ARRAY | 1, 24,
 		    FORGED_BYTE);
 	forged_put_half(forged_table(forged, FORGED_BYTES_ARRAY) + 0x100, 72, 3);
-	/* Box<Session>: its arguments are behind one list for each class that it derives from. */
+	/* Box<Session>: one list for each base class precedes its arguments. */
 	forged_type(forged, FORGED_BOX, 3, TABLE_POINTERS | 0x10, 24, 0);
 	forged_series(forged, FORGED_BOX, 8, 1, 24);
 	forged_put_at(box, 48, box + 0x60);
@@ -276,7 +278,7 @@ static inline void forged_types(const struct forged *forged)
 	forged_type(forged, FORGED_STRING, 8, TABLE_COMPONENTS | 2, 22, 0);
 }
 
-/* An image with metadata; its row numbers are those of forged_types() and forged_field(). */
+/* Makes an image with metadata; its row numbers are those of forged_types() and forged_field(). */
 static inline void forged_image(const struct forged *forged)
 {
 	static const char strings[] =
@@ -374,7 +376,7 @@ static inline void forged_named(struct forged *forged)
 	forged_put_at(forged->memory.base + AT_THREAD, 304, handle);
 }
 
-/* What the statics of Session are in comes first. */
+/* The container of Session's statics comes first. */
 static inline void forged_objects(struct forged *forged)
 {
 	uint64_t gap;
@@ -392,7 +394,7 @@ static inline void forged_objects(struct forged *forged)
 		if (i == 2)
 			forged_object(forged, FORGED_FREE, 40);
 	}
-	/* A thread's memory: anything may stand there. */
+	/* A thread's allocation buffer may contain anything. */
 	gap = forged->heap_end;
 	memset((void *)(uintptr_t)gap, 0x5a, FORGED_GAP);
 	forged_put_at(forged->memory.base + AT_LOCALS, 0, gap);
@@ -415,7 +417,7 @@ static inline void forged_regions(const struct forged *forged)
 		 region = forged->memory.base + FORGED_REGION;
 
 	forged_put_at(forged->memory.base + AT_GENERATIONS, 8, segment);
-	forged_put_at(segment, 0, region); /* as it was at the last collection */
+	forged_put_at(segment, 0, region); /* the state at the last collection */
 	forged_put_at(segment, 8, region + FORGED_REGION_BYTES);
 	forged_put_at(segment, 32, region);
 	forged_put_at(forged->memory.base + AT_VALUES, COLLECTOR_ALLOCATED * 8, forged->heap_end);
@@ -469,7 +471,7 @@ static inline void forged_queue(const struct forged *forged)
 	forged_put_at(list, 8, forged->finalised);
 }
 
-/* A word of what the collector knows of a generation. */
+/* Returns the address of a word in the collector's budget of a generation. */
 static inline uint64_t forged_budget(const struct forged *forged, size_t generation, size_t word)
 {
 	return forged->memory.base + AT_BUDGETS + (generation * 21 + word) * 8;
@@ -601,7 +603,7 @@ static const uint32_t forged_before[][2] = {[FORGED_BEFORE_LEAK] = {0x2000, 0x20
 
 static inline void forged_precompiled(const struct forged *forged)
 {
-	/* The first method and the third; of the second there is no code. */
+	/* The first method and the third; the second has no code. */
 	static const uint8_t methods[] = {3 << 3,
 					  1,
 					  1 << 1,
@@ -699,7 +701,7 @@ static inline void forged_become_8(struct forged *forged)
 	forged_put_at(module, 0x128, base + AT_ASSEMBLY);
 	forged_put_at(module, 0x110, file);
 	forged_put_at(file, 8, file + 0x20);	      /* image */
-	forged_put_at(file + 0x20, 120, file + 0xb0); /* as it is loaded */
+	forged_put_at(file + 0x20, 120, file + 0xb0); /* in its loaded form */
 	forged_put_at(file + 0xb0, 8, base + AT_IMAGE);
 	forged_put_at(module, 0x2f0 + 8, base + AT_MAP);
 	forged_put_half(module, 0x2f0 + 16, 3);

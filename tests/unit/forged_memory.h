@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Memory of a program made by hand in this process: one file with symbols, some blocks of malloc's,
- * and what a fixture makes of the rest. Used by unit tests and fuzzers, so it asserts nothing.
+ * Memory of a program, handmade in this process: one file with symbols, some blocks of malloc, and
+ * the fixture's own data. Used by unit tests and fuzzers, so it asserts nothing.
  */
 #ifndef LEAKMON_UNIT_FORGED_MEMORY_H
 #define LEAKMON_UNIT_FORGED_MEMORY_H
@@ -49,8 +49,8 @@ static inline void forged_put_text(uint64_t address, const char *text)
 }
 
 /*
- * `size` bytes, the first `data` of which are a file's, the others are heap; malloc's blocks begin
- * at `blocks`. False: no memory.
+ * Makes `size` bytes, the first `data` of which are a file's, the others are heap; malloc's blocks
+ * begin at `blocks`. Returns false when out of memory.
  */
 static inline bool forged_memory_make(struct forged_memory *memory, uint64_t base, uint64_t size,
 				      uint64_t data, uint64_t blocks)
@@ -96,7 +96,7 @@ static inline void forged_memory_name(struct forged_memory *memory, char *path)
 	memory->module.path = path;
 }
 
-/* From an offset on, the heap is a mapping of its own. */
+/* Splits the heap into two mappings at an offset. */
 static inline void forged_memory_split(struct forged_memory *memory, uint64_t offset)
 {
 	memory->mappings[2] = memory->mappings[1];
@@ -104,7 +104,7 @@ static inline void forged_memory_split(struct forged_memory *memory, uint64_t of
 	memory->maps.list.count = 3;
 }
 
-/* More heap, behind it. 0: no memory. */
+/* Adds more heap after the rest. Returns its address; 0: out of memory. */
 static inline uint64_t forged_memory_more(struct forged_memory *memory, uint64_t size)
 {
 	uint64_t start = memory->base + (memory->size | 0xfffff) + 1;
@@ -121,7 +121,7 @@ static inline uint64_t forged_memory_more(struct forged_memory *memory, uint64_t
 	return start;
 }
 
-/* A page of code behind it, which cannot be read. Returns its address. */
+/* Adds a page of unreadable code after the rest. Returns its address. */
 static inline uint64_t forged_memory_code(struct forged_memory *memory)
 {
 	static char program[] = "/usr/lib/libprogram.so";
@@ -152,7 +152,7 @@ static inline void forged_memory_free(struct forged_memory *memory)
 		munmap(forged_memory_place(memory->mappings[2].start), memory->more_size);
 }
 
-/* By ascending offset. Returns its address. */
+/* Adds a symbol, by ascending offset. Returns its address. */
 static inline uint64_t forged_memory_symbol(struct forged_memory *memory, const char *name,
 					    uint64_t offset, uint32_t size)
 {
@@ -176,7 +176,7 @@ static inline uint64_t forged_memory_malloc(struct forged_memory *memory, uint64
 	return address;
 }
 
-/* Another one, below all others. */
+/* Adds another block, below all others. */
 static inline uint64_t forged_memory_block(struct forged_memory *memory, uint64_t address,
 					   uint64_t size)
 {
@@ -202,7 +202,7 @@ static inline int forged_memory_sink(const struct forged_memory *memory, struct 
 	return heap_sink_init(sink, strings, starts, sizes, NULL, memory->block_count);
 }
 
-/* Walks it; the sink is to be freed in any case, and `strings` after it. */
+/* Walks the memory. Free the sink in any case, and `strings` after it. */
 static inline int forged_memory_walk(const struct forged_memory *memory, struct intern *strings,
 				     struct heap_sink *sink)
 {
@@ -211,7 +211,7 @@ static inline int forged_memory_walk(const struct forged_memory *memory, struct 
 	return error ? error : runtime_walk_heaps(&memory->maps, NULL, &memory->modules, sink);
 }
 
-/* What holds of every walk's findings. */
+/* Returns whether a walk's findings satisfy the invariants of every walk. */
 static inline bool forged_walk_is_sound(const struct heap_sink *sink)
 {
 	for (uint32_t i = 0; i < sink->count; i++) {
@@ -256,7 +256,7 @@ static inline void forged_memory_fuzz(const struct forged_memory *memory)
 	intern_free(&strings);
 }
 
-/* The same numbers on every run. */
+/* Returns the same sequence of numbers on every run. */
 static inline uint64_t forged_random(uint64_t *seed)
 {
 	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;

@@ -17,7 +17,7 @@ struct forged_words {
 	uint32_t place_count;
 };
 
-/* A change: the place, the number of words behind it, the meaning of the word, and the word. */
+/* A change: the place, the number of further words, the meaning of the word, and the word. */
 struct forged_change {
 	uint16_t place;
 	uint8_t behind, meaning;

@@ -34,10 +34,10 @@ enum forged_block {
 	FORGED_SEGMENT = 104,	 /* of the non-moving collector */
 };
 
-/* Blocks of the segment: two given out since it was swept, one that is free, one that lived. */
+/* Blocks of the segment: two allocated since it was swept, one free, one survivor. */
 #define FORGED_KEPT_BYTES 32
 #define FORGED_KEPT_BITS 5
-#define FORGED_KEPT_FIRST 1016 /* behind its head and 992 marks */
+#define FORGED_KEPT_FIRST 1016 /* after its head and 992 marks */
 #define FORGED_KEPT_NEXT 2
 #define FORGED_KEPT_OLD 3
 #define FORGED_KEPT 3 /* in all */
@@ -145,7 +145,7 @@ static inline void forged_symbols(struct forged *forged)
 	forged->static_flag = forged_memory_symbol(memory, "static_flag", 0x210, 8);
 	forged->cache = forged_memory_symbol(memory, "Main_cache_closure", 0x300, 32);
 	forged->capability = forged_memory_symbol(memory, "MainCapability", 0x1000, 0x800);
-	/* The thunk's code comes before that of the function that it stands in. */
+	/* The thunk's code precedes that of its function. */
 	forged_memory_symbol(memory, "Main_zdwfun_info", FORGED_CODE + 0x100ull * (FORGED_FUN + 1),
 			     64);
 	forged_put(space, heap);
@@ -206,14 +206,14 @@ static inline void forged_weak(struct forged *forged)
 	forged_put(forged->weak + 16, forged->key);
 	forged_put(forged->weak + 24, value);
 	forged->array = forged_closure(forged, FORGED_ARRAY, 3 + 2);
-	forged_put(forged->array + 8, 1); /* and a word of its card table */
+	forged_put(forged->array + 8, 1); /* plus a word of its card table */
 	forged_put(forged->array + 16, 2);
 	forged_put(forged->array + 24, forged->pinned);
 	forged_put(forged->array + 32, forged->list);
 	forged_put(forged_closure(forged, FORGED_PAP, 4) + 8, 1ull << 32);
 }
 
-/* Old closures behind the block that is being filled are none. */
+/* Data after the end of the block being filled are old closures, not live ones. */
 static inline void forged_nursery(struct forged *forged)
 {
 	uint64_t first = forged_descriptor(forged, FORGED_NURSERY);
@@ -265,7 +265,7 @@ static inline void forged_segment(struct forged *forged)
 	for (unsigned i = 0; i <= FORGED_KEPT_OLD; i++)
 		forged_put(forged_part(forged, i), forged->infos[FORGED_PART]);
 	forged_put(forged_part(forged, FORGED_KEPT_OLD) + 8, forged->pinned);
-	/* Marks begin behind the number, two bytes. */
+	/* Marks follow the number, two bytes each. */
 	forged_put(segment + 16, FORGED_KEPT_NEXT | 1ull << (2 + FORGED_KEPT_OLD) * 8);
 	forged_group(forged, FORGED_SEGMENT, 8, segment | FORGED_KEPT_BITS, 1, 1024);
 }
@@ -279,7 +279,7 @@ static const char forged_line_texts[] = "\0Int\0wait\0Main\0src/Leak.hs\0\0\0\00
 static const uint64_t forged_line_entries[] = {0, 1 | 5ull << 32,  15 | 30ull << 32, 0,
 					       0, 15 | 30ull << 32};
 
-/* As -finfo-table-map leaves them in the data of the program: of thunks and items. */
+/* Writes the data of -finfo-table-map: of thunks and items. */
 static inline void forged_lines(struct forged *forged)
 {
 	forged_put(FORGED_LINES + 16, 2);

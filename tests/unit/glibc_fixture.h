@@ -63,7 +63,7 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-/* The address of the chunk. */
+/* Adds a chunk and returns its address. */
 static inline uint64_t add_chunk(struct fixture *fixture, uint64_t size, bool in_use)
 {
 	uint64_t chunk = fixture->at;
@@ -114,7 +114,7 @@ static inline struct usual put_usual(struct fixture *fixture)
 	return usual;
 }
 
-/* Behind the heap. */
+/* Puts a mapped chunk after the heap. */
 static inline void put_mapped(struct fixture *fixture)
 {
 	memcpy(at(fixture->heap + HEAP_BYTES), (uint64_t[]){0, MAPPED_BYTES | 2}, 16);

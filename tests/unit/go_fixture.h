@@ -44,7 +44,7 @@ enum forged_function {
 #define FORGED_TABLE 0x3000u
 #define FORGED_TREES 0x3400u
 #define FORGED_STRINGS 0x3800u
-/* And the program's variables. */
+/* Offsets of the program's variables. */
 #define FORGED_VARIABLES 0x4000u
 #define FORGED_MODULE 0x4100u
 #define FORGED_REASONS 0x4800u
@@ -118,7 +118,7 @@ static inline uint32_t forged_values(struct forged *forged, int first, int secon
 	return offset;
 }
 
-/* No run of a change of 0 may stand first but the one that begins it. */
+/* Only the first run may have a change of 0. */
 static inline uint32_t forged_value(struct forged *forged, int value)
 {
 	uint32_t offset = (uint32_t)forged->values_used;
@@ -163,7 +163,7 @@ static inline void forged_functions(struct forged *forged)
 		[FORGED_GOEXIT] = "runtime.goexit", [FORGED_SWEEP] = "runtime.bgsweep"};
 	uint64_t header = forged_at(forged, FORGED_HEADER);
 
-	forged->values_used = forged->names_used = 1; /* 0 is none */
+	forged->values_used = forged->names_used = 1; /* 0 means none */
 	for (size_t i = 0; i < FORGED_FUNCTIONS; i++)
 		forged_record(forged, i, names[i], i == FORGED_GOEXIT);
 	forged_put32(forged_at(forged, FORGED_TABLE + 8 * FORGED_FUNCTIONS),
@@ -289,7 +289,7 @@ static inline uint64_t forged_hash(uint64_t stack, uint64_t caller, uint64_t siz
 	return hash ^ hash >> 11;
 }
 
-/* What main.block in main.spawn allocated, which runtime.main calls: published; and waiting. */
+/* Makes the bucket of main.block in main.spawn, called by runtime.main: published, and pending. */
 static inline void forged_bucket(struct forged *forged, uint64_t size, uint64_t allocated,
 				 uint64_t freed, uint64_t waiting)
 {
@@ -346,7 +346,7 @@ static inline void forged_figures(struct forged *forged)
 	forged_put(controller + 272, FORGED_IN_USE);
 	forged_put(controller + 280, 50 * 8192);
 	forged_put(controller + 288, 20 * 8192);
-	/* Only sums over the three count: one of them is less than nothing. */
+	/* Only sums over the three count: one of them is negative. */
 	forged_put(stats + 16, FORGED_IN_USE + 8192);
 	forged_put(stats + 1176 + 16, (uint64_t)-8192);
 	forged_put(stats + 2 * 1176 + 24, 3 * 8192);
@@ -459,7 +459,7 @@ static inline int forged_heap_walk(const struct forged *forged, struct forged_he
 					   &memory);
 	if (error)
 		return error;
-	memory.changes = false; /* as if it stood */
+	memory.changes = false; /* as if it were stopped */
 	walked->error = go_walker.walk(&memory, &walked->sink, &walked->report, &state);
 	if (!walked->error) {
 		error = heap_sink_settle(&walked->sink, &nonsense);

@@ -85,7 +85,7 @@ static inline void made_free(struct made_memory *memory)
 	munmap(at(memory->start), memory->bytes);
 }
 
-/* Both as it is now. */
+/* Finds both in their present state. */
 static inline int made_find(struct made_memory *memory)
 {
 	const struct heap_view view = made_view(memory);

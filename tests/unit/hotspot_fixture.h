@@ -126,7 +126,7 @@ static inline uint64_t forged_entry(const struct forged *forged, uint64_t text, 
 	return 0;
 }
 
-/* As another version calls it, or none. */
+/* Renames a field as in another version, or removes it. */
 static inline void forged_rename(struct forged *forged, const char *field, const char *name)
 {
 	forged_put(forged_entry(forged, 8, field) + 8, forged_text(forged, name));
@@ -477,7 +477,7 @@ static inline uint64_t forged_reference(struct forged *forged, enum forged_klass
 
 #define FORGED_CHUNK_WORDS 28 /* of its stack */
 
-/* Two that wait with one stack, and one that has ended. */
+/* Makes two virtual threads that wait with one stack, and one that has ended. */
 static inline void forged_virtual(struct forged *forged)
 {
 	static const uint32_t states[] = {5, 5, 99};
@@ -507,7 +507,7 @@ static inline void forged_virtual(struct forged *forged)
 	forged_put32(mirror + 44, 3);
 }
 
-/* The first thread has a value of a ThreadLocal that is gone, and one of another. */
+/* Gives the first thread a value of a dead ThreadLocal, and one of another. */
 static inline void forged_locals(struct forged *forged)
 {
 	uint64_t table = forged_array(forged, FORGED_OBJECT_ARRAY, 4, 16);
@@ -636,7 +636,7 @@ static inline void forged_thread(struct forged *forged)
 	forged_put32(handles + 256, 1);
 	forged_static(forged, "ThreadsSMRSupport", "_java_thread_list", list);
 	forged_static(forged, "ThreadLocalAllocBuffer", "_reserve_for_allocation_prefetch", 2);
-	/* The buffer has what was there before. */
+	/* The buffer contains old data. */
 	forged_put(forged->object, 1);
 	forged_put32(forged->object + 8, forged_narrow(forged_klass(FORGED_SESSION)));
 	forged->object += 0x110;
@@ -659,7 +659,7 @@ static inline uint64_t forged_method(uint64_t at, uint64_t pool, uint16_t name)
 	return at;
 }
 
-/* A blob in a block of so many segments, from one of them on. */
+/* Makes a blob in a block of that many segments, from segment `first` on. */
 static inline uint64_t forged_blob(struct forged *forged, const char *name, uint32_t first,
 				   uint32_t segments)
 {
@@ -674,7 +674,10 @@ static inline uint64_t forged_blob(struct forged *forged, const char *name, uint
 	return blob;
 }
 
-/* The same frames in a chunk: places in the interpreted one are words from where they stand. */
+/*
+ * Copies the same frames into a chunk: offsets in the interpreted one are words from their own
+ * location.
+ */
 static inline void forged_freeze(struct forged *forged, uint64_t interpreter, uint64_t serve,
 				 uint64_t code)
 {

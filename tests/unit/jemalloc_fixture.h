@@ -11,7 +11,7 @@
 /* jemalloc 5.3: its pages, struct arena_s and struct base_s, sizes of blocks. */
 struct built {
 	bool long_addresses; /* three levels */
-	uint64_t page, span; /* that a leaf is about */
+	uint64_t page, span; /* of a leaf's entry */
 	uint64_t arena_base, arena_caches, arena_internal, base_blocks, base_counts;
 	uint64_t record_bytes;
 	uint32_t small_classes, cached_classes, large_class;
@@ -26,10 +26,10 @@ struct built {
 
 static const struct built small_pages = {SMALL_PAGES, .span = GIB};
 
-/* As Debian 13's, for addresses of 57 bits. */
+/* Like Debian 13's, for addresses of 57 bits. */
 static const struct built long_addresses = {SMALL_PAGES, .long_addresses = true, .span = 128 * MIB};
 
-/* As Debian's for arm64: tcache_max is 32 KiB, and small blocks have up to 224 KiB. */
+/* Like Debian's for arm64: tcache_max is 32 KiB, and small blocks have up to 224 KiB. */
 static const struct built large_pages = {
 	.page = 65536,
 	.span = 4 * GIB,
@@ -106,7 +106,7 @@ static inline uint64_t *put_slab(struct fixture *fixture, uint64_t start, uint32
 	return record;
 }
 
-/* An arena with one block of its own memory, and one cache with empty bins. */
+/* Makes an arena with one block of its own memory, and one cache with empty bins. */
 static inline void put_arena(struct fixture *fixture)
 {
 	const struct built *built = fixture->built;
@@ -128,7 +128,7 @@ static inline void put_arena(struct fixture *fixture)
 	for (uint64_t i = 0; i < built->small_classes; i++) {
 		uint64_t low = stack + 8 + i * 80, high = low + 80;
 
-		/* Of blocks that are not cached. */
+		/* Blocks without a cache. */
 		if (i >= built->cached_classes)
 			low = high = stack;
 		at(bins)[3 * i] = high;
@@ -155,7 +155,7 @@ static inline int setup_pages(void **state, const struct built *built)
 	made_map(&fixture->memory, "jemalloc", DATA_BYTES, 2 * HEAP_BYTES);
 	start = fixture->memory.start;
 	heap = (start + DATA_BYTES + built->page - 1) / built->page * built->page;
-	/* Not across the border of two leaves. */
+	/* Do not cross the border of two leaves. */
 	if (heap / built->span != (heap + HEAP_BYTES) / built->span)
 		heap = (heap + HEAP_BYTES) / built->span * built->span;
 	fixture->built = built;

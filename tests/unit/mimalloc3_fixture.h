@@ -11,8 +11,10 @@
 #define DATA_BYTES (64ull << 10)
 #define HEAP_BYTES (64 * MIB)
 
-/* struct mi_page_s: words, halves of 16 bits, how it says where its first block is, and the place
- * of the words about its arena. */
+/*
+ * Layout of struct mi_page_s: words, halves of 16 bits, the encoding of its first block's address,
+ * and the offset of the words about its arena.
+ */
 struct built {
 	uint32_t free, local_free, thread_free, block, start;
 	uint32_t used, capacity, reserved;
@@ -40,7 +42,7 @@ static inline uint64_t part_element(struct fixture *fixture, uint64_t address)
 	return fixture->part + address % PART_SPAN / SLICE * 8;
 }
 
-/* The record of a page of some slices from the i-th on, behind which its blocks lie. */
+/* Makes the record of a page of `slices` slices from the i-th on, followed by its blocks. */
 static inline uint64_t put_page(struct fixture *fixture, uint64_t i, uint64_t slices,
 				uint64_t block, uint32_t capacity)
 {
@@ -64,7 +66,10 @@ static inline uint64_t put_page(struct fixture *fixture, uint64_t i, uint64_t sl
 
 #define BLOCK(record, size, i) ((record) + 256 + (uint64_t)(i) * (size))
 
-/* On one of its lists: a word of the record. Those of other threads are counted as used. */
+/*
+ * Puts a block on one of the page's lists: a word of the record. Blocks freed by other threads
+ * count as used.
+ */
 static inline void free_block(struct fixture *fixture, uint64_t record, uint32_t list,
 			      uint64_t block)
 {

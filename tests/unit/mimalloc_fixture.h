@@ -63,7 +63,10 @@ static inline void put_segment(uint64_t segment, uint64_t thread)
 	at(segment)[32] = thread;
 }
 
-/* A page of so many slices, cut into blocks, of which so many are handed out, and none free. */
+/*
+ * Makes a page of `slices` slices, cut into blocks, of which `capacity` are allocated, and none is
+ * free.
+ */
 static inline uint64_t *put_page(struct fixture *fixture, uint64_t i, uint64_t slices,
 				 uint64_t block, uint64_t capacity)
 {
@@ -90,7 +93,7 @@ static inline uint64_t encode(uint64_t owner, uint64_t next, const uint64_t keys
 	return (bits ? word << bits | word >> (64 - bits) : word) + keys[0];
 }
 
-/* Puts a block in front of a page's list: 2, 4, or that of what other threads have freed. */
+/* Puts a block at the head of a page's list: 2, 4, or that of blocks freed by other threads. */
 static inline void free_block(struct fixture *fixture, uint64_t *page, uint32_t list,
 			      uint64_t block)
 {

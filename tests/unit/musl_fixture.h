@@ -11,7 +11,7 @@
 #define DATA_BYTES (64ull << 10)
 #define HEAP_BYTES (64 * MIB)
 #define RECORDS_EACH 101
-/* Of size classes: how many units of 16 bytes. */
+/* Size classes in units of 16 bytes. */
 #define CLASS_48 2
 #define CLASS_240 11
 #define CLASS_4080 27

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Symbolizers, each with processes of its own to name. */
+/* Symbolizers, each with separate processes to name. */
 #ifndef LEAKMON_UNIT_NAMING_FIXTURE_H
 #define LEAKMON_UNIT_NAMING_FIXTURE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The memory of a small program of OCaml 5.3: one domain with three pools, a large block, a minor
- * heap, a finaliser and a stack; a module App with a continuation on a stack of its own.
+ * heap, a finaliser and a stack; a module App with a continuation on a separate stack.
  */
 #ifndef LEAKMON_UNIT_OCAML5_FIXTURE_H
 #define LEAKMON_UNIT_OCAML5_FIXTURE_H
@@ -73,7 +73,9 @@ static inline void forged_symbols(struct forged *forged)
 	forged_put(memory->base + 0x200, forged->frames);
 }
 
-/* One descriptor: 16 bytes behind the pointer is a value, and the caller 32 bytes on; app.ml:7. */
+/*
+ * Makes one descriptor: a value 16 bytes after the pointer, and the caller 32 bytes on; app.ml:7.
+ */
 static inline void forged_frame_table(const struct forged *forged)
 {
 	uint64_t at = forged->frames + 8, debug = at + 16;
@@ -81,7 +83,7 @@ static inline void forged_frame_table(const struct forged *forged)
 	forged_put(forged->frames, 1);
 	forged_put(at, forged->code + 16);
 	forged_put(at + 8, (32u | 1u) | 1ull << 16 | 16ull << 32 | 0ull << 48);
-	forged_put(debug, 16);			 /* from there to what follows */
+	forged_put(debug, 16);			 /* distance to the next item */
 	forged_put(debug + 16, 16 | 7ull << 51); /* names are 16 on; line 7 */
 	forged_put(debug + 32, 8);		 /* the file's is 8 on */
 	forged_put_text(debug + 40, "src/app.ml");
@@ -210,7 +212,7 @@ static inline void forged_minor_heap(struct forged *forged)
 	forged_put(forged->table + 0x98, end);
 }
 
-/* Its heap: a list of pools of each size, of which one is swept; statistics come behind. */
+/* Makes its heap: a list of pools for each size, one of which has been swept; statistics follow. */
 static inline void forged_domain(struct forged *forged)
 {
 	uint64_t finalisers = forged_memory_malloc(&forged->memory, 120);
@@ -258,7 +260,7 @@ static inline void forged_move(uint64_t from, uint64_t to)
 	forged_put(from, 0);
 }
 
-/* Makes a program of 5.1, or of 5.0, of it. */
+/* Turns the memory into that of a program of OCaml 5.1, or of 5.0. */
 static inline void forged_make_older(struct forged *forged, bool first)
 {
 	uint64_t state = forged->state, table = forged->memory.base + 0x330;

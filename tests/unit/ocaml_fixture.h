@@ -128,7 +128,7 @@ static inline uint64_t forged_session(struct forged *forged, uint64_t next)
 	return cell;
 }
 
-/* What App's fields hold. */
+/* Makes the values of App's fields. */
 static inline void forged_fields(struct forged *forged)
 {
 	uint64_t custom, broken, partial;

@@ -16,10 +16,10 @@
 
 struct simulated {
 	double at_s, dies_s; /* INFINITY: never */
-	double writes_s;     /* so often it is written to; 0: never */
+	double writes_s;     /* interval of writes to it; 0: never */
 	uint64_t address, size, contents;
 	uint32_t site;
-	double again_s; /* once dead, one just like it is there again, for so long; and again */
+	double again_s; /* lifetime of an identical block that replaces a dead one, repeatedly */
 	double swapped_from_s, swapped_to_s;
 	bool quiet;    /* once dead, its memory stays as it is, */
 	bool zeroed;   /* it contains zeros only, and so does the next block at its address */
@@ -27,7 +27,7 @@ struct simulated {
 	bool chunked;  /* glibc's: while its memory is free, that can be seen */
 };
 
-/* Blocks that outlive the windows they were born in: the others remain unknown. */
+/* Blocks that outlive the window of their birth: the others remain unknown. */
 struct program {
 	struct {
 		struct simulated *items;
@@ -152,7 +152,9 @@ static inline bool dies_in(const struct simulated *block, double at_s, double en
 	return next_s >= at_s && next_s <= end_s;
 }
 
-/* A window's view of earlier blocks: those that die in it leave the live set. */
+/*
+ * Marks deaths of earlier blocks as a window sees them: blocks that die in it leave the live set.
+ */
 static inline void program_mark_freed(struct profiled *profiled, struct program *program,
 				      double at_s, double end_s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A profile to write: two processes, one of which calls itself what would harm a terminal. */
+/* A profile to write: two processes, one with a name that would harm a terminal. */
 #ifndef LEAKMON_TESTS_PROFILE_REPORT_FIXTURE_H
 #define LEAKMON_TESTS_PROFILE_REPORT_FIXTURE_H
 

@@ -90,7 +90,7 @@ static inline int read_each(struct recording *recording, size_t count, read_part
 	return error;
 }
 
-/* Every part, whatever the others are like. The first error, or 0. */
+/* Reads every part, even after errors. Returns the first error, or 0. */
 static inline int recording_read_everything(const char *path)
 {
 	size_t snapshots = 0, retains = 0, profiles = 0, goroutines = 0, hosts = 0;

@@ -228,7 +228,9 @@ static inline void fixture_plain(struct fixture *fixture)
 	fixture_dead_named(&fixture->report.processes.items[0].dead.items[0]);
 }
 
-/* Two kinds of mappings beside the heap: 4096 + 2 * 65536 bytes in 3 ranges, and 512 in 1 block. */
+/*
+ * Adds two kinds of mappings to the heap: 4096 + 2 * 65536 bytes in 3 ranges, and 512 in 1 block.
+ */
 static inline void fixture_mapped(struct fixture *fixture)
 {
 	const struct report_options options = {.sort = SORT_BYTES};
@@ -287,7 +289,7 @@ static inline void fixture_opened(struct fixture *fixture)
 	report_build(&fixture->report, &fixture->snapshot, &options);
 }
 
-/* Quotes, newlines, terminal escapes, bytes that are no UTF-8, text that runs backwards. */
+/* Adds quotes, newlines, terminal escapes, invalid UTF-8, and text with reversed direction. */
 static inline void fixture_hostile(struct fixture *fixture)
 {
 	const struct report_options options = {.sort = SORT_COUNT};

@@ -92,7 +92,10 @@ static inline void forged_sample(const struct forged *forged, uint32_t n)
 	forged_put(record + 120, forged->code + 0x400);
 }
 
-/* With gperftools's counts as of 2.10 (3 words) or 2.16 (4). False: no memory. */
+/*
+ * Makes a profile with gperftools' counts as of 2.10 (3 words) or 2.16 (4). Returns false when out
+ * of memory.
+ */
 static inline bool forged_make_counted(struct forged *forged, uint32_t counted)
 {
 	uint64_t head = FORGED_TABLE + 16 + (counted + 5) * 8ull;

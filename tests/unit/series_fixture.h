@@ -49,10 +49,10 @@ struct course {
 enum course_kind {
 	COURSE_IDLE,	    /* not a page moves */
 	COURSE_NOISE,	    /* independent ups and downs about a level */
-	COURSE_WANDER,	    /* noise that remembers, and comes back */
+	COURSE_WANDER,	    /* autocorrelated noise without a trend */
 	COURSE_LEAK,	    /* linear, in the steps of an allocator's arena */
-	COURSE_LEAK_NOISE,  /* linear below noise of its own size */
-	COURSE_LEAK_BURSTS, /* the same, in one lump per period */
+	COURSE_LEAK_NOISE,  /* linear, below noise of similar size */
+	COURSE_LEAK_BURSTS, /* the same, in one burst per period */
 	COURSE_LEAK_GC,	    /* linear below a collector's sawtooth */
 	COURSE_CACHE,	    /* exponential approach to a plateau */
 	COURSE_CACHE_LINE,  /* linear until full, then level */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Seeded sites that allocate and free in eighteen ways, block by block, so that bytes, counts, what
- * was freed and how old the oldest block is agree with each other as they do in a real program.
+ * Seeded sites that allocate and free in eighteen patterns, block by block, so that bytes, counts,
+ * frees and the age of the oldest block are consistent as in a real program.
  */
 #ifndef LEAKMON_TESTS_SITE_KINDS_H
 #define LEAKMON_TESTS_SITE_KINDS_H
@@ -31,7 +31,7 @@ enum site_behaviour {
 	SPIKE, /* up once and down again */
 	BURST, /* a crowd comes, stays for a while and leaves */
 	SHRINK,
-	RISING_TRAFFIC, /* blocks live for a fixed time, and there are more and more of them */
+	RISING_TRAFFIC, /* blocks with a fixed lifetime, at a rising rate */
 	BEHAVIOURS,
 };
 
@@ -143,7 +143,7 @@ static inline void simulated_act(struct simulated_site *site)
 		simulated_allocate(site, rate);
 		break;
 	case LEAK_SLOW:
-		/* A working set of 40 +- 40, which comes and goes, above what stays. */
+		/* A working set of 40 +- 40, which varies, on top of the lasting blocks. */
 		simulated_free(site, simulated_live(site) - (t ? t - 1 : 0), false);
 		simulated_allocate(site, 1 + noise % 80);
 		break;

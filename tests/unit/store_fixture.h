@@ -188,7 +188,7 @@ static inline void recording_cleanup(struct recording **recording)
 typedef void expect_snapshot(struct recording *recording, size_t position, size_t number,
 			     bool known);
 
-/* As many snapshots as `count`. */
+/* Expects `count` snapshots. */
 static inline void read_expect(const char *path, size_t count, expect_snapshot *expect, bool known)
 {
 	_cleanup_(recording_cleanup) struct recording *recording = NULL;
@@ -221,7 +221,7 @@ static inline void read_refuse(struct run *run, void (*record)(struct run *run),
 	}
 }
 
-/* The site of that index in what was read; its number in the recording is another one. */
+/* Returns the site of that index in the data read; its number in the recording is different. */
 static inline const struct report_site *read_site(const struct report *report, uint32_t index)
 {
 	struct frame first = run_frame(index, 1);

@@ -85,7 +85,7 @@ static inline void put_tables(struct fixture *fixture)
 	at(fixture->map)[fixture->heap / PAGE / LEAF_PLACES] = fixture->leaf;
 }
 
-/* Comes to stand in front of the others. */
+/* Puts a cache at the head of the list. */
 static inline uint64_t put_cache(struct fixture *fixture)
 {
 	uint64_t cache = fixture->cache + fixture->cache_count++ * CACHE, next;
@@ -130,7 +130,7 @@ static inline int setup(void **state)
 	fixture->sizes = start + MIB + 0x40018;
 	fixture->caches = start + MIB + 0x48008;
 	fixture->links = CACHE_NEXT;
-	/* Not across the border of two leaves. */
+	/* Do not cross the border of two leaves. */
 	fixture->heap = (start + DATA_BYTES + PAGE) / PAGE * PAGE;
 	if (fixture->heap / PAGE / LEAF_PLACES != (fixture->heap + HEAP_BYTES) / PAGE / LEAF_PLACES)
 		fixture->heap += HEAP_BYTES;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The allocator table: which names mean what. */
+/* The allocator table: the meaning of names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -163,7 +163,7 @@ static void functions_that_never_return_are_known(void **state)
 	assert_false(control_flow_never_returns(""));
 }
 
-/* Which a binary search finds only if no name stands in two rows. */
+/* A binary search finds each only if no name has two rows. */
 static void every_row_is_found_by_its_name(void **state)
 {
 	enum allocator_prefix prefix;

@@ -38,8 +38,8 @@ static void an_address_belongs_to_the_block_around_it_and_one_past_the_end_to_no
 		{UINT64_MAX, BLOCK_NONE},
 		{1ull << 47 | 0x1000, BLOCK_NONE},
 		{1ull << 48 | 0x1000, BLOCK_NONE},
-		/* As processors with 48 bits of user space have them; the last region is no
-		 * place. */
+		/* Addresses of processors with 48 bits of user space; the last region is
+		 * invalid. */
 		{0xffffafffffff, BLOCK_NONE},
 		{0xffffb0000000, 4},
 		{0xffffb001ffff, 4},
@@ -96,7 +96,7 @@ static void any_address_is_answered_as_a_search_through_all_would(void **state)
 	block_index_free(&index);
 }
 
-/* The program has the address behind the count, unless another block begins there. */
+/* The program has the address after the count, unless another block begins there. */
 static void an_array_of_nothing_is_held_by_the_address_behind_its_count(void **state)
 {
 	static const uint64_t starts[] = {0x1000, 0x1008, 0x1020, 0xfff8, 0x20000},
@@ -115,7 +115,7 @@ static void an_array_of_nothing_is_held_by_the_address_behind_its_count(void **s
 	block_index_free(&index);
 }
 
-/* Sizes are the word of whoever has the blocks. */
+/* The owner of the blocks supplies their sizes. */
 static void a_block_of_any_size_takes_no_memory_for_it(void **state)
 {
 	static const uint64_t starts[] = {0x10000, 0x7f0000000000, 0x7f00ffff0000},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The programs for the kernel, as they are before it has them. */
+/* The programs for the kernel, before they are loaded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

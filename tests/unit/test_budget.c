@@ -12,7 +12,7 @@
 
 #define NEAR 1e-9
 
-/* A machine where a poll costs what it does, and less when something is shed. */
+/* A machine with a cost per poll, reduced by each step. */
 struct loaded_machine {
 	struct budget budget;
 	struct budget_cost cost;
@@ -84,7 +84,7 @@ static void there_is_a_last_step(void **state)
 	assert_int_equal(budget_stretch(&machine.budget), 64);
 }
 
-/* A burst is over: all comes back, and stays. */
+/* A burst is over: all steps are taken back for good. */
 static void what_was_shed_comes_back(void **state)
 {
 	struct loaded_machine machine = {
@@ -126,7 +126,7 @@ static void what_is_watched_keeps_its_rate(void **state)
 	run(&machine, 400);
 	assert_int_equal(budget_stretch(&machine.budget), 4);
 	assert_float_equal(budget_pause_s(&machine.budget), 8, NEAR);
-	/* And owes nothing when it is over. */
+	/* And owes nothing after its end. */
 	machine.full_cost_s = 0.002;
 	run(&machine, 2);
 	assert_true(budget_pause_s(&machine.budget) <= 8);
@@ -152,7 +152,7 @@ static void a_higher_limit_takes_up_at_once_what_was_shed(void **state)
 	assert_true(machine.budget.used <= 0.01);
 }
 
-/* And it takes no step: polls are as cheap as they are. */
+/* And it takes no step: polls are already cheap. */
 static void what_starting_costs_is_earned_before_the_next_poll(void **state)
 {
 	struct loaded_machine machine = {.budget = {.limit = 0.01, .pause_s = 5},
@@ -219,12 +219,11 @@ static void ten_thousand_processes_fit_from_the_start(void **state)
 		assert_true(machine.cost.polling_s <= 0.01 * machine.wall_s + NEAR);
 	}
 	assert_true(taken_in_s > 0 && taken_in_s < 240);
-	/* 30 ms of 50 a poll, without mappings and files; with them it would be all of it. */
+	/* 30 ms of 50 a poll, without mappings and files; with them all 50. */
 	assert_int_equal(budget->step, 2);
 }
 
-/* What is spent between two polls is not spent twice, and the share of the stacks by nothing
- * else. */
+/* Time spent between two polls is not spent twice, and the reserve for stacks by nothing else. */
 static void the_share_of_call_stacks_is_spent_by_nothing_else(void **state)
 {
 	struct triage triage = {.stacks_reserve_s = 0.35};
@@ -244,7 +243,7 @@ static void the_share_of_call_stacks_is_spent_by_nothing_else(void **state)
 	assert_true(triage_credit_s(&triage) <= 0);
 }
 
-/* Whatever one that has call stacks to show takes, a new suspect can begin beside it. */
+/* A new suspect can begin beside one that has call stacks, whatever that one costs. */
 static void a_new_suspect_comes_before_one_that_has_call_stacks(void **state)
 {
 	(void)state;

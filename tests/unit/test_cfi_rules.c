@@ -62,7 +62,7 @@ static const struct {
 	{{16, {{0}, {0}, {-16, SAVED_AT_CFA}}, CFA_SP}, false, {.kind = UNSUPPORTED}},
 	{{16, {{0}, {0}, {0, SAVED_OTHER}}, CFA_SP}, false, {.kind = UNSUPPORTED}},
 	{{16, {{0}, {0, SAVED_OTHER}, RA}, CFA_SP}, false, {.kind = UNSUPPORTED}},
-	/* A signal frame is one that finds the return address in the ucontext. */
+	/* In a signal frame the return address is in the ucontext. */
 	{{160, {{120, SAVED_AT_SP}, {160, SAVED_AT_SP}, {168, SAVED_AT_SP}}, CFA_SP_DEREF},
 	 true,
 	 {.kind = LM_UNWIND_SIGNAL}},
@@ -88,7 +88,7 @@ static void rules_become_an_equivalent_row_or_unsupported(void **state)
 	}
 }
 
-/* A call leaves the return address in a register, as AAPCS64 has it. */
+/* A call leaves the return address in a register, as in AAPCS64. */
 static const struct lm_frame_abi link_frame = {.return_words = 0};
 static const struct cfi_abi link_abi = {
 	.sp = 31, .fp = 29, .return_column = 30, .frame = &link_frame};
@@ -105,7 +105,7 @@ static const struct {
 	/* At the entry, and in a function that calls nothing. */
 	{{0, {{0}, {0}, {0}}, CFA_SP}, {0, 0, 0, LM_UNWIND_SP}},
 	{{32, {{0}, {0}, {0, SAVED_SAME}}, CFA_SP}, {0, 4, 0, LM_UNWIND_SP}},
-	/* A frame record at the bottom of the frame, and above what is passed on the stack. */
+	/* A frame record at the bottom of the frame, and one above arguments on the stack. */
 	{{32, {SAVED(-32), {0}, SAVED(-24)}, CFA_SP},
 	 {0, 4, 0, LM_UNWIND_SP | LM_RETURN_IN_RECORD}},
 	{{64, {SAVED(-48), {0}, SAVED(-40)}, CFA_SP},

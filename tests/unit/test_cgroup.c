@@ -60,7 +60,7 @@ static void a_newline_in_a_path_makes_the_whole_text_untrusted(void **state)
 {
 	static const char *const texts[] = {
 		"0::/a\nb\n",		 /* a newline in a name */
-		"0::/a\n0::/docker/x\n", /* one that forges a line */
+		"0::/a\n0::/docker/x\n", /* a forged line */
 		"1:pids:/a\n1:pids:/b\n",
 		"::/a\n",
 		"0:/a\n",

@@ -175,7 +175,7 @@ static void the_part_that_makes_up_half_is_named(void **state)
 	}
 }
 
-/* So much less counts in so much less time, but no less than charges come in. */
+/* A shorter time needs proportionally less growth, but not less than one batch of charges. */
 static void a_short_time_needs_less_growth(void **state)
 {
 	static const struct {
@@ -206,7 +206,7 @@ static void a_short_time_needs_less_growth(void **state)
 	}
 }
 
-/* Charges come in batches, of which no part knows yet. */
+/* Charges come in batches that no part counts yet. */
 static void growth_that_no_part_has_is_none(void **state)
 {
 	struct cgroup_memory before = {.path = (char *)"/a"}, now = before;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Checkpoints in a thread of their own: nothing is lost, nothing waits, and the log has a bound. */
+/* Checkpoints in a separate thread: nothing is lost, nothing waits, and the log has a bound. */
 #include <errno.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -34,7 +34,7 @@ static void written_close(struct written *written)
 	recorder_file_close(written->database);
 }
 
-/* One commit of so many pages, or a few more. */
+/* Commits at least that many pages at once. */
 static int commit_pages(struct written *written, size_t pages)
 {
 	char sql[160];
@@ -65,7 +65,7 @@ static int64_t pages_in(const char *path)
 	return count;
 }
 
-/* As if the log were lost: only data in the file counts. */
+/* Counts pages as if the log were lost: only data in the file counts. */
 static int64_t pages_without_log(const struct run *run)
 {
 	char copy[80], command[200];
@@ -144,7 +144,7 @@ static void fill_disk(const char *path)
 	fclose(file);
 }
 
-/* Captures messages to the operator from here to said(), in a file on another disk. */
+/* Captures messages to the operator until said(), in a file on another disk. */
 static int listen_to_messages(FILE *heard)
 {
 	int before = dup(STDERR_FILENO);
@@ -263,7 +263,8 @@ static void a_kill_at_any_moment_loses_no_commit(void **state)
 		int64_t commits = kill_after(run, (useconds_t)(i * 7919 % 60000)), pages;
 
 		pages = pages_in(run->path);
-		/* The last one may have been killed between its commit and its word of it. */
+		/* The checkpointer may have been killed between its last commit and the message
+		 * about it. */
 		assert_true(pages == commits * 60 || pages == commits * 60 + 60);
 		assert_int_equal(sqlite3_open(run->path, &database), SQLITE_OK);
 		assert_int_equal(
@@ -297,7 +298,7 @@ static pid_t written_thread(void)
 	return other;
 }
 
-/* SIGINT and SIGTERM are for the waiting thread, whatever the masks of others. */
+/* SIGINT and SIGTERM go to the waiting thread, whatever the masks of others. */
 static void the_thread_takes_no_signal(void **state)
 {
 	_cleanup_(written_close) struct written written;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The word of a command line that tells processes of one name apart. */
+/* The word of a command line that distinguishes processes of one name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

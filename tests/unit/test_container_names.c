@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Files of runtimes and the kubelet on a machine, and those of a hostile one. */
+/* Files of runtimes and the kubelet on a machine, and hostile ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -165,7 +165,7 @@ static void the_status_of_crun_names_the_bundle(void **state)
 	assert_null(container.pod);
 }
 
-/* As dockerd 20.10 to 27 write it, shortened where nothing is read. */
+/* In the form of dockerd 20.10 to 27, shortened where nothing is read. */
 #define DOCKER_CONFIG(id, labels, name)                                                            \
 	"{\"StreamConfig\":{},\"State\":{\"Running\":true,\"Paused\":false,\"Restarting\":false,"  \
 	"\"OOMKilled\":false,\"RemovalInProgress\":false,\"Dead\":false,\"Pid\":2211,"             \
@@ -254,7 +254,7 @@ static void a_record_of_another_container_or_of_none_is_not_taken(void **state)
 	}
 }
 
-/* As dockerd 20.10 writes it with --data-root, shortened. */
+/* In the form of dockerd 20.10 with --data-root, shortened. */
 #define DOCKER_BUNDLE(source)                                                                      \
 	"{\"ociVersion\":\"1.0.2\",\"root\":{\"path\":\"/srv/d/vfs/dir/9972\"},\"mounts\":["       \
 	"{\"destination\":\"/proc\",\"type\":\"proc\",\"source\":\"proc\"},{\"destination\":"      \
@@ -289,7 +289,7 @@ static void the_mounts_of_a_bundle_of_dockers_show_where_its_record_is(void **st
 	}
 }
 
-/* As podman 4.3 writes it. */
+/* In the form of podman 4.3. */
 static void podmans_list_names_a_container_by_its_id(void **state)
 {
 	static const char list[] =

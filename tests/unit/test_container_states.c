@@ -158,7 +158,7 @@ static void names_that_nobody_chose_are_not_read(void **state)
 	assert_true(is_chosen_loaded);
 }
 
-/* By each of a thousand states, which all claim it. */
+/* A thousand states all claim the same group. */
 static void the_makers_of_a_group_are_asked_for_once(void **state)
 {
 	struct container_states *states = container_states_new();

@@ -28,13 +28,12 @@
 #define PROGRAM 0x400000ull
 #define HEAP 0x600000ull
 #define SHARED 0x700000ull
-#define EARLIER                                                                                    \
-	0x300000ull /* another part of the program's file; memory of no file is behind it          \
-		     */
+/* Another part of the program's file, followed by memory without a file. */
+#define EARLIER 0x300000ull
 #define ASSEMBLY 0x800000ull
 #define STACK 0x7f0000000000ull
 
-/* A core of one process with two threads, as it stands in memory. */
+/* A core of one process with two threads, in memory. */
 struct fixture {
 	uint8_t *bytes;
 	size_t size, notes_at;
@@ -149,7 +148,7 @@ static void make_core(struct fixture *fixture)
 						       .p_vaddr = loads[i].address,
 						       .p_filesz = loads[i].in_file,
 						       .p_memsz = loads[i].size};
-		/* Each page contains its address, except the second ones, and those of guards. */
+		/* Each page contains its address, except the second ones, and guards. */
 		for (uint64_t page = 0; page < loads[i].in_file; page += PAGE) {
 			uint64_t word = loads[i].address + page;
 
@@ -259,7 +258,7 @@ static void expect_assembly(struct fixture *fixture, bool is_read)
 	assert_int_equal(open_core(fixture), 0);
 	assert_int_equal(core_read(fixture->core, ASSEMBLY, page, sizeof(page)),
 			 is_read ? (int)PAGE : -EFAULT);
-	/* Zeros are behind its end, as in memory. */
+	/* Zeros follow its end, as in memory. */
 	assert_true(!is_read || !strcmp(page, "MZ and so on"));
 	assert_int_equal(core_read(fixture->core, ASSEMBLY + 100, page, 8), is_read ? 8 : -EFAULT);
 	assert_true(!is_read || !page[0]);
@@ -267,7 +266,7 @@ static void expect_assembly(struct fixture *fixture, bool is_read)
 	fixture->core = NULL;
 }
 
-/* Unless it has changed since, or is none. */
+/* Unless the file has changed since, or is not an assembly. */
 static void assemblies_are_read_from_their_files(void **state)
 {
 	static const struct timespec later[] = {{.tv_sec = UINT32_MAX}, {.tv_sec = UINT32_MAX}};

@@ -66,7 +66,7 @@ static void a_collector_that_is_off_and_what_is_frozen_are_reported(void **state
 	walked_free(&walked);
 }
 
-/* By the places that each version, or some of its releases, have for that. */
+/* By the offsets of each version, or of some of its releases. */
 static void every_collector_is_found(void **state)
 {
 	static const unsigned versions[] = {0x0309, 0x030d, 0x030e, 0x030f};
@@ -143,7 +143,7 @@ static void containers_hold_what_is_in_them(void **state)
 	const uint64_t *sessions = (const uint64_t *)(uintptr_t)forged_word(forged->sessions + 24);
 	const struct {
 		uint64_t *container;
-		size_t first, end; /* of the sessions */
+		size_t first, end; /* indexes of the sessions */
 	} cases[] = {
 		{&forged->small_set, 0, 1},
 		{&forged->large_set, 1, 2},
@@ -174,7 +174,7 @@ static bool is_claimed(const struct heap_sink *sink, uint64_t address)
 	return false;
 }
 
-/* Of code that stands among variables, its counts and its bytecode; of a type its flags. */
+/* In code that lies among variables, its counts and its bytecode; in a type its flags. */
 static void numbers_of_compiled_objects_hold_nothing(void **state)
 {
 	struct forged *forged = *state;
@@ -195,14 +195,14 @@ static void numbers_of_compiled_objects_hold_nothing(void **state)
 	assert_true(is_claimed(&walked.sink, type + TYPE_BASICSIZE));
 	assert_false(is_claimed(&walked.sink, type + TYPE_DICT));
 	walked_free(&walked);
-	/* Without such a count of references it is no object. */
+	/* Without such a reference count it is not an object. */
 	forged_put_at(FORGED_CODE_AT, OBJECT_REFCOUNT, 2);
 	walk(&forged->memory, &walked);
 	assert_false(is_claimed(&walked.sink, FORGED_CODE_AT + layout->bytecode));
 	walked_free(&walked);
 }
 
-/* Neither letters nor a hash, nor the count of what is in a list. */
+/* Neither letters, nor a hash, nor a list's length. */
 static void numbers_of_objects_hold_nothing(void **state)
 {
 	struct forged *forged = *state;
@@ -216,7 +216,7 @@ static void numbers_of_objects_hold_nothing(void **state)
 	assert_true(walked.sink.whats[node] & NODE_PRECISE);
 	node = heap_sink_node(&walked.sink, forged->sessions);
 	class = &walked.sink.classes.items[walked.sink.whats[node] & NODE_CLASS];
-	/* Behind two links: ob_refcnt, ob_size, allocated. */
+	/* After two links: ob_refcnt, ob_size, allocated. */
 	assert_int_equal(class->quiet_words, 1 << 2 | 1 << 4 | 1 << 6);
 	node = heap_sink_node(&walked.sink, forged->session_type);
 	class = &walked.sink.classes.items[walked.sink.whats[node] & NODE_CLASS];
@@ -249,7 +249,7 @@ static void expect_one_holder(struct forged *forged, uint64_t object, uint64_t o
 	walked_free(&walked);
 }
 
-/* A table of more names than others have: `names` of them, each with that value. */
+/* Makes a table with an unusual number of names, each with that value. */
 static uint64_t large_keys(struct forged *forged, size_t names, uint64_t value)
 {
 	uint64_t keys = forged_memory_malloc(&forged->memory, 32 + 512 + names * 16);
@@ -367,7 +367,7 @@ static void what_is_listed_belongs_to_no_other_object(void **state)
 	uint64_t session = *(uint64_t *)(uintptr_t)forged->memory.blocks[2];
 	uint32_t node;
 
-	/* The list has it for its items. */
+	/* The list holds the session as one of its items. */
 	forged_put_at(forged->sessions, 24, session);
 	walk(&forged->memory, &walked);
 	node = heap_sink_node(&walked.sink, session);
@@ -500,7 +500,7 @@ static void what_contradicts_itself_is_not_read(void **state)
 	expect_why(&forged->memory, "interpreter is not");
 }
 
-/* Of the release of 3.14 that is known: a word of its description, and what is there now. */
+/* Changes a word in the description of the known release of 3.14. */
 static void redescribe(const struct forged *forged, size_t word, uint64_t place)
 {
 	forged_put_at(forged_symbol(forged, FORGED_RUNTIME), word * 8, place);
@@ -512,7 +512,7 @@ static void rename_release(const struct forged *forged, uint32_t release)
 	redescribe(forged, 1, release);
 }
 
-/* Each of them lies further behind, and the description says so. */
+/* Each field lies at a higher offset, and the description says so. */
 static void what_a_release_has_moved_is_read_where_it_says(void **state)
 {
 	struct cpython_layout moved = *cpython_layout(0x030e);
@@ -659,7 +659,7 @@ static void put_shifted_types(const struct forged *forged)
 	}
 }
 
-/* What 3.14 describes otherwise when it is free-threaded. */
+/* Writes the description of a free-threaded 3.14. */
 static void describe_free_threaded(const struct forged *forged)
 {
 	static const uint16_t words[][2] = {{2, 1},    {12, 7712}, {36, 78},  {38, 72}, {40, 128},
@@ -673,8 +673,10 @@ static void describe_free_threaded(const struct forged *forged)
 		redescribe(forged, words[i][0], words[i][1]);
 }
 
-/* A thread that runs the second instruction of a copy of `Handler.get`'s code, or of its own
- * one. */
+/*
+ * Makes a thread that runs the second instruction of a copy of `Handler.get`'s code, or of the
+ * original.
+ */
 static void put_shifted_frame(const struct forged *forged, uint32_t copy)
 {
 	uint64_t at = forged->memory.base + 0x18000, code = FORGED_CODE_AT, frame = FORGED_FRAME;
@@ -760,7 +762,7 @@ static void lists_that_lead_to_themselves_end(void **state)
 
 #define DEEP_FRAMES 5000
 
-/* The outermost call of a deep recursion holds what its variables hold, as the innermost does. */
+/* The outermost call of a deep recursion holds its variables' objects, like the innermost. */
 static void frames_are_roots_however_deep_a_recursion_is(void **state)
 {
 	struct forged *forged = *state;
@@ -783,7 +785,7 @@ static void frames_are_roots_however_deep_a_recursion_is(void **state)
 #define MANY_THREADS 600
 #define CHAIN_FRAMES 511
 
-/* Threads that were called by the same frames, each from another line of its own. */
+/* Makes threads that were called by the same frames, each from a different line. */
 static void put_threads(struct forged *forged)
 {
 	const struct cpython_frames *layout = &forged->layout->frames;
@@ -831,7 +833,7 @@ static void stacks_of_threads_have_a_limit_together(void **state)
 		frames += stacks.groups.items[i].stack.list.count;
 	assert_int_equal(frames, (1 << 18) + 1);
 	assert_int_equal(stacks.groups.count, 512 + 1);
-	/* It is said of those that were not read. */
+	/* The report mentions those that were not read. */
 	assert_int_equal(stacks.groups.items[0].tids.count, MANY_THREADS - 512);
 	assert_int_equal(stacks.groups.items[0].stack.list.count, 1);
 	assert_string_equal(stacks.groups.items[0].stack.list.items[0].why,
@@ -859,7 +861,7 @@ int target_memory_open(const struct maps *maps, const struct data_modules *modul
 
 #define MANY_INTERPRETERS 1100
 
-/* Before the one that has modules. */
+/* Before the one with modules. */
 static void modules_of_any_number_of_interpreters_are_read(void **state)
 {
 	struct forged *forged = *state;
@@ -926,7 +928,7 @@ static void all_variables_of_a_table_in_no_block_are_roots(void **state)
 	walked_free(&walked);
 }
 
-/* Each has all of its entries: what they cost together ends the walk. */
+/* Each table has all of its entries: their total cost ends the walk. */
 static void a_table_in_no_block_is_not_read_for_ever(void **state)
 {
 	struct forged *forged = *state;
@@ -951,7 +953,7 @@ static void a_table_in_no_block_is_not_read_for_ever(void **state)
 
 #define MANY_ARENAS ((1u << 20) + 1)
 
-/* All but the last one are not in use. */
+/* All arenas but the last are unused. */
 static void arenas_are_read_however_many_there_are(void **state)
 {
 	struct forged *forged = *state;
@@ -1011,8 +1013,10 @@ static void stacks_of_frames_are_of_one_thread_each(void **state)
 	assert_int_equal(claims - before, 3);
 }
 
-/* Thousands of words of its data lead to an array of thousands of arenas, none of which is in use:
- * each of them may be the one that counts. */
+/*
+ * Thousands of words of its data point to an array of thousands of arenas, none of which is in use:
+ * each may be the real one.
+ */
 static void memory_that_leads_to_the_same_again_is_not_read_for_ever(void **state)
 {
 	struct forged *forged = *state;

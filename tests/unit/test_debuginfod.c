@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* With a debuginfod-find of our own, which answers by what its build-id begins with. */
+/* With a debuginfod-find of our own, whose answer depends on the beginning of the build-id. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -199,7 +199,7 @@ static void a_server_that_never_answers_costs_a_deadline_and_no_wait(void **stat
 	debuginfod_free(debuginfod);
 }
 
-/* Within a deadline the server of this test, a shell script, must have noted what it was asked. */
+/* Within a deadline the test's server, a shell script, must have recorded its requests. */
 static void servers_that_let_three_deadlines_pass_are_not_asked_again(void **state)
 {
 	struct debuginfod *debuginfod = debuginfod_new(1000);

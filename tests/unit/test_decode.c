@@ -442,7 +442,7 @@ static void no_plan_leads_out_of_its_file_or_function(void **state)
 		{FIRST + offsetof(struct wire_point, function), 0xff},
 		{FIRST + offsetof(struct wire_point, function), 10},
 		{FIRST + offsetof(struct wire_point, function) + 3, 0x80},
-		/* behind the file; before it; on another place in its page */
+		/* after the file; before it; at another offset in its page */
 		{FIRST + offsetof(struct wire_point, offset) + 1, 0x90},
 		{FIRST + offsetof(struct wire_point, offset) + 7, 0xff},
 		{FIRST + offsetof(struct wire_point, offset), 0x11},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From evidence to one answer: what each rule accuses, and what none of them does. */
+/* From evidence to one answer: the accusations of each rule, and cases that none accuses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -101,7 +101,7 @@ static void without_evidence_nothing_is_known(void **state)
 	assert_int_equal(diagnosis.part, DIAGNOSED_NOTHING);
 }
 
-/* Of many call stacks some have kept a block or two: their limits are far apart. */
+/* Among many call stacks some have kept a block or two: their limits are far apart. */
 static void a_block_or_two_are_chance(void **state)
 {
 	struct memory_conclusion conclusion = {.growth.groups[GROUP_LIVE] = 60000};
@@ -122,7 +122,7 @@ static void a_block_or_two_are_chance(void **state)
 	vec_free(&profile.sites);
 }
 
-/* What two scans counted, divided among the first call stacks of a profile. */
+/* Divides the growth counted by two scans among the first call stacks of a profile. */
 static struct heap_growth divided(bool exact, double bytes, struct site_growth *sites, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -158,7 +158,7 @@ static void the_call_stack_that_explains_most_of_the_growth_is_the_answer(void *
 		 DIAGNOSIS_GROWS,
 		 1,
 		 0.86},
-		/* Two of one part explain half of it together. */
+		/* Two findings of one part explain half of it together. */
 		{true,
 		 MIB,
 		 {EVENLY(300000.0, 100)},
@@ -182,7 +182,7 @@ static void the_call_stack_that_explains_most_of_the_growth_is_the_answer(void *
 		 -1,
 		 0},
 		{true, 40000, {EVENLY(40000.0, 100)}, {0}, DIAGNOSIS_NO_LEAK, -1, 0},
-		/* Of windows a few blocks are chance. */
+		/* With windows a few blocks are chance. */
 		{false, MIB, {EVENLY(900000.0, 3)}, {0}, DIAGNOSIS_UNKNOWN, -1, 0},
 		{false, MIB, {EVENLY(900000.0, 4)}, {0}, DIAGNOSIS_GROWS, 0, 0.86},
 	};
@@ -210,7 +210,7 @@ static void the_call_stack_that_explains_most_of_the_growth_is_the_answer(void *
 	}
 }
 
-/* Memory that went on to grow is said to, though nobody knows why. */
+/* Continued growth is reported, even without a known cause. */
 static void growth_that_goes_on_is_no_unknown(void **state)
 {
 	static const struct {
@@ -240,7 +240,7 @@ static void growth_that_goes_on_is_no_unknown(void **state)
 	}
 }
 
-/* Windows may have been short in a part of the time; what else grew then is counted. */
+/* Windows may have been short in a part of the time; other growth in it is counted. */
 static void memory_says_how_long_it_grows_where_one_call_stack_is_all_of_it(void **state)
 {
 	static const struct {
@@ -280,7 +280,7 @@ static void memory_says_how_long_it_grows_where_one_call_stack_is_all_of_it(void
 	}
 }
 
-/* Two scans: so many blocks of 6000 bytes that nothing points to, and of a class. */
+/* Adds unreachable blocks of 6000 bytes, and of a class, to a scan. */
 static void lose(struct retain_result *scan, uint64_t sized, uint64_t classed)
 {
 	struct retained_class *class = vec_push(&scan->classes);
@@ -297,7 +297,7 @@ static void lose(struct retain_result *scan, uint64_t sized, uint64_t classed)
 	retain_result_identify(scan);
 }
 
-/* By tracking alone it is known that blocks are there, and not whether anything points to them. */
+/* Tracking alone shows that blocks exist, but not whether anything points to them. */
 static void blocks_are_looked_up_by_two_scans_alone(void **state)
 {
 	struct memory_conclusion conclusion = {.growth.groups[GROUP_LIVE] = MIB};
@@ -323,15 +323,15 @@ static void unreachable_blocks_that_become_more_leak(void **state)
 {
 	static const struct {
 		uint64_t sized, classed; /* more than at the first scan */
-		bool met;		 /* by exact tracking */
+		bool met;		 /* with exact tracking */
 		enum diagnosis_verdict verdict;
 		int site;     /* -1: none */
-		int in_class; /* likewise */
+		int in_class; /* index of the class */
 	} cases[] = {
 		{300, 10, true, DIAGNOSIS_LEAKS, 0, 0},
 		{10, 300, true, DIAGNOSIS_LEAKS, 0, 1},
 		{10, 300, false, DIAGNOSIS_LEAKS, -1, 1},
-		{9, 0, true, DIAGNOSIS_NO_LEAK, -1, -1}, /* as come and go in any program */
+		{9, 0, true, DIAGNOSIS_NO_LEAK, -1, -1}, /* any program fluctuates by that */
 		{0, 0, true, DIAGNOSIS_NO_LEAK, -1, -1},
 	};
 
@@ -374,7 +374,7 @@ static void unreachable_blocks_that_become_more_leak(void **state)
 	}
 }
 
-/* A heap that nobody could count: what is resident bounds an estimate. */
+/* For a heap that nobody could count, resident memory bounds an estimate. */
 static void a_call_stack_is_borne_out_by_resident_memory(void **state)
 {
 	static const struct {
@@ -460,7 +460,7 @@ static void a_class_that_rises_at_every_scan_grows(void **state)
 	free_scans(scans, ARRAY_SIZE(scans));
 }
 
-/* Sessions that a map keeps become more while requests have others of them. */
+/* Sessions kept by a map grow in number, while requests hold further ones. */
 static void objects_that_only_stacks_hold_hide_no_growth(void **state)
 {
 	static const struct planted first[] = {{"app.Session", 440}, {"app.Chain", 3}};
@@ -486,7 +486,7 @@ static void objects_that_only_stacks_hold_hide_no_growth(void **state)
 	free_scans(scans, ARRAY_SIZE(scans));
 }
 
-/* Workers bring a heap each: what becomes more in it is theirs. */
+/* Each worker has its own heap: growth in it belongs to the worker. */
 static void threads_explain_the_heaps_that_they_bring(void **state)
 {
 	static const struct planted first[] = {{"app.Session", 20000}};
@@ -513,14 +513,14 @@ static void threads_explain_the_heaps_that_they_bring(void **state)
 						    .scan_count = 3,
 						    .threads = {true, 2, 14}});
 		assert_int_equal(diagnosis.part, DIAGNOSED_THREADS);
-		/* Of 40,000 objects of 100 bytes none, a third, and half, which is all growth. */
+		/* Of 40,000 objects of 100 bytes none, a third, and half, all of it growth. */
 		assert_true(fabs(diagnosis.findings[0].bytes -
 				 (12.0 * MIB + 4e6 * (double)more / (double)(2 + more))) < 1);
 	}
 	free_scans(scans, ARRAY_SIZE(scans));
 }
 
-/* Of languages without packages all but those of the language are the program's. */
+/* In languages without packages, all classes except the language's own belong to the program. */
 static void classes_of_the_program_come_before_those_of_its_language(void **state)
 {
 	static const struct {
@@ -553,7 +553,7 @@ static void classes_of_the_program_come_before_those_of_its_language(void **stat
 	}
 }
 
-/* A heap grows until it is collected; strings that a language caches are no leak. */
+/* A heap grows until it is collected; strings cached by a language are no leak. */
 static void a_heap_that_grows_by_garbage_is_no_leak(void **state)
 {
 	static const struct memory_conclusion grows = {.verdict = MEMORY_MANAGED_GROWS,
@@ -597,7 +597,7 @@ static void a_heap_that_grows_by_garbage_is_no_leak(void **state)
 	}
 }
 
-/* Where words that are no pointers may hold garbage, a few objects more prove nothing. */
+/* If arbitrary words may keep garbage reachable, a few more objects prove nothing. */
 static void few_objects_of_a_heap_with_unknown_roots_do_not_grow(void **state)
 {
 	static const struct {
@@ -740,7 +740,7 @@ static void a_few_objects_more_in_two_scans_are_no_reason_to_doubt(void **state)
 	free_scans(scans, ARRAY_SIZE(scans));
 }
 
-/* A cache that fills holds the first object; what else the path and the numbers must say. */
+/* A filling cache holds the first object; the other conditions of the path and the numbers. */
 static void a_container_that_fills_up_to_its_limit_is_no_leak(void **state)
 {
 	static const struct {
@@ -750,7 +750,7 @@ static void a_container_that_fills_up_to_its_limit_is_no_leak(void **state)
 	} cases[] = {
 		{100, 300, 4096, DIAGNOSIS_NO_LEAK},
 		{100, 105, 4096, DIAGNOSIS_GROWS},	 /* many objects in each new entry */
-		{100, 300, 300, DIAGNOSIS_GROWS},	 /* it is full: it drops what it takes */
+		{100, 300, 300, DIAGNOSIS_GROWS},	 /* full: it drops as many as it takes */
 		{300, 300, 4096, DIAGNOSIS_GROWS},	 /* it holds as many as before */
 		{100, 300, 1ull << 40, DIAGNOSIS_GROWS}, /* the limit is beyond any memory */
 		{100, 300, 0, DIAGNOSIS_GROWS},
@@ -894,7 +894,7 @@ static void threads_and_descriptors_that_become_more_grow(void **state)
 	assert_int_equal(diagnosis.part, DIAGNOSED_DESCRIPTORS);
 }
 
-/* What grows are stacks; threads that do not live are their cause, if they go on to come. */
+/* Stacks grow; ended threads are the cause if their number grows. */
 static void threads_that_end_unjoined_explain_their_stacks(void **state)
 {
 	static const double goes_on[] = {0, MIB, 2.0 * MIB, 3.0 * MIB, 4.0 * MIB, 5.0 * MIB};
@@ -923,7 +923,7 @@ static void threads_that_end_unjoined_explain_their_stacks(void **state)
 	assert_null(diagnosis.creator);
 	assert_true(diagnosis.findings[0].share == 1);
 	assert_int_equal(diagnosis.finding_count, 1);
-	/* Joined ones are kept for the next: nobody's fault, but stacks grew. */
+	/* Stacks of joined threads are kept for the next: no leak, but stacks grew. */
 	last.ended_stacks = 7;
 	diagnosis = conclude(evidence);
 	assert_int_equal(diagnosis.part, DIAGNOSED_MEMORY);
@@ -931,7 +931,7 @@ static void threads_that_end_unjoined_explain_their_stacks(void **state)
 	assert_false(diagnosis.ended_threads.threads.known);
 }
 
-/* Not those from before, of which there may be more. */
+/* Not the opener of earlier ones, even if those are more. */
 static void descriptors_that_become_more_have_an_opener(void **state)
 {
 	const struct site before = {.family = FAMILY_DESCRIPTORS,
@@ -965,7 +965,7 @@ static void descriptors_that_become_more_have_an_opener(void **state)
 	assert_null(diagnosis.opener.site);
 }
 
-/* A burst of them is no growth, nor is a pool that is full. */
+/* Neither a burst nor a full pool is growth. */
 static void threads_that_stand_still_are_no_leak(void **state)
 {
 	struct diagnosis_evidence evidence = {.conclusion = &steady, .threads = {true, 10, 70}};
@@ -980,7 +980,7 @@ static void threads_that_stand_still_are_no_leak(void **state)
 	assert_int_equal(conclude(evidence).verdict, DIAGNOSIS_GROWS);
 }
 
-/* Without /proc/PID/pagemap, say, malloc's blocks are among the memory of unknown owner. */
+/* Without /proc/PID/pagemap, say, malloc's blocks count as memory of unknown owner. */
 static void memory_of_an_unread_heap_is_not_foreign_to_malloc(void **state)
 {
 	const struct memory_conclusion conclusion = {.verdict = MEMORY_OTHER_GROWS,
@@ -1028,7 +1028,7 @@ static void other_memory_is_judged_by_its_part(void **state)
 		{{.verdict = MEMORY_LIVE_GROWS, .growth.groups[GROUP_LIVE] = MIB},
 		 DIAGNOSIS_UNKNOWN,
 		 GROUP_LIVE},
-		/* None of them by half of it; and what all but malloc and the page cache leave. */
+		/* None has half of the growth; together they exceed malloc and the page cache. */
 		{{.verdict = MEMORY_MIXED,
 		  .growth.groups = {[GROUP_SHARED] = 2 * MIB,
 				    [GROUP_LIVE] = 2 * MIB + 1,

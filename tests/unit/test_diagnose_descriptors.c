@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which descriptors leak: what call stacks open, what they close again, and how old it becomes. */
+/* Descriptor leaks: the opens and closes of call stacks, and the ages at the closes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ static void plant(struct report_process *process, struct site *site, uint64_t id
 	}
 }
 
-/* A number that rises steadily, stands, ... over READINGS readings of a minute. */
+/* The shape of a count over READINGS readings of a minute: rising steadily, constant, ... */
 typedef uint64_t count_shape(size_t reading);
 
 static uint64_t ramp(size_t i)
@@ -93,7 +93,7 @@ static const struct expected {
 	count_shape *shape;
 	struct planted stacks[STACKS_MAX];
 	enum descriptors_verdict verdict;
-	int opener; /* of `stacks`; -1: none */
+	int opener; /* index in `stacks`; -1: none */
 	double share;
 } cases[] = {
 	{"a stack that never closes",
@@ -246,7 +246,7 @@ static void exact_evidence_decides(void **state)
 		expect(&cases[i]);
 }
 
-/* Rows of one call stack, for two kinds of files: the calls stand in the larger one. */
+/* Rows of one call stack, for two kinds of files: the larger one names the calls. */
 static void rows_of_one_call_stack_are_one(void **state)
 {
 	const struct planted sockets = {.open = 60, .oldest_s = 54, .closed = 30, .reach_s = 1},
@@ -327,7 +327,7 @@ static void a_few_readings_tell_no_trend(void **state)
 	assert_int_equal(count_series_trend(&series), COUNT_TREND_RISES);
 }
 
-/* The last reading is the one that counts. */
+/* The last reading counts. */
 static void a_full_series_keeps_its_last_reading(void **state)
 {
 	struct count_series series = {0};

@@ -182,7 +182,7 @@ static void the_counts_of_proc_are_shown_where_both_are_known(void **state)
 	assert_int_equal(kernel.things.now, 90);
 }
 
-/* Objects seem to stay whose frees were missed. */
+/* Objects seem outstanding if their frees were missed. */
 static void objects_that_proc_does_not_count_are_not_accused(void **state)
 {
 	struct kernel_counts first = {0}, last = {0};
@@ -227,7 +227,7 @@ static void segments_that_come_in_each_third_of_the_time_grow(void **state)
 	}
 }
 
-/* Beside a greater leak of blocks, objects of the kernel are a second cause, with their share. */
+/* Beside a larger leak of blocks, kernel objects are a second cause, with their share. */
 static void memory_of_the_kernel_competes_by_its_bytes(void **state)
 {
 	static const struct memory_conclusion steady = {.verdict = MEMORY_STEADY};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which call stack maps the memory that grows, and when none is to be named. */
+/* The call stack that maps the growing memory, and cases without one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static const struct expected {
 	const char *what;
 	struct planted rows[ROWS_MAX];
 	uint64_t growth;
-	int site; /* of `rows`; -1: none */
+	int site; /* index in `rows`; -1: none */
 	uint64_t resident;
 	double share;
 } cases[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What an answer says was left out. */
+/* Omissions that an answer mentions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "output/text/text.h"
 #include "report/diagnosis.h"
 
-/* The caller frees it. */
+/* Returns the text that `write` produces. The caller frees it. */
 static char *written(int (*write)(FILE *out, const void *report), double left_out_s)
 {
 	const struct diagnosis diagnosis = {

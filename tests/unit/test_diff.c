@@ -182,7 +182,7 @@ static void two_programs_are_unrelated(void **state)
 	assert_int_equal(diff_build(&diff, &before.report, &after.report, DIFF_BY_SITE, SORT_BYTES),
 			 0);
 	assert_true(diff.unrelated);
-	/* Everything that was freed is no other program. */
+	/* A recording in which everything was freed is still the same program. */
 	assert_int_equal(diff_build(&none, &before.report, &empty.report, DIFF_BY_SITE, SORT_BYTES),
 			 0);
 	assert_false(none.unrelated);
@@ -421,7 +421,7 @@ static void sample(struct side *side, const struct sampled *sampled)
 	site->count_variance = (double)site->count * site->hit_count;
 }
 
-/* The limits are those of what came and went, or of what is held, whichever is known better. */
+/* The limits come from the events in between or from the held blocks, whichever is more certain. */
 static void a_difference_of_samples_is_marked_if_it_may_be_chance(void **state)
 {
 	static const struct row row[] = {{10, "server", "parse", "a.c", 1, 1000, 10}, {0}};

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Differences speak of what stays. Simulated runs of a small shop, of the same make as
- * tests/workloads/shop.c: settings that stay, a cache that fills, an index that is built once,
- * reports that come and go, sessions of which some are lost. Two runs end in the middle of
- * whatever they are at.
+ * Differences count lasting blocks only. Simulated runs of a small shop, like
+ * tests/workloads/shop.c: settings that stay, a cache that fills, an index built once, short-lived
+ * reports, sessions of which some are lost. Two runs end in the middle of an activity.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -183,7 +182,7 @@ static void two_hundred_pairs_of_runs_have_no_wrong_headline(void **state)
 	assert_true(tally.instants_wrong > 40);
 }
 
-/* Points of one site; the last one is the snapshot's, unless the window differs. */
+/* Points of one site; the last point is the snapshot's, unless the window differs. */
 static struct level level_after(const uint64_t *bytes, size_t count, size_t at)
 {
 	_cleanup_(history_free) struct history history = {0};

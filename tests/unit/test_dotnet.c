@@ -89,7 +89,7 @@ static void references_have_the_names_of_fields(void **state)
 	assert_string_equal(label_of(sink, forged->sessions[0], forged->sessions[1]), ".Next");
 	assert_string_equal(label_of(sink, forged->sessions[0], payload), ".Payload");
 	assert_int_equal(count_references(sink, payload), 0);
-	/* Of a structure's members only references are some. */
+	/* Of a structure's members, only references count. */
 	assert_int_equal(count_references(sink, forged->pairs), 4);
 	assert_string_equal(label_of(sink, forged->pairs, forged->box), "[0]");
 	/* By a dependent handle. */
@@ -118,7 +118,7 @@ static void what_holds_objects_has_a_name(void **state)
 		assert_string_equal(sink->roots.items[i].name, roots[i].name);
 		assert_int_equal(sink->roots.items[i].node, heap_sink_node(sink, roots[i].object));
 	}
-	/* The array that static fields are in does not hold what they hold. */
+	/* The array of static fields does not hold their values. */
 	assert_int_equal(count_references(sink, forged->memory.base + FORGED_REGION), 0);
 	walked_free(&walked);
 }
@@ -155,7 +155,7 @@ static void what_cannot_be_read_is_reported(void **state)
 	expect_why(&forged->memory, "g_dacTable");
 }
 
-/* Behind it the next object would be below all memory, and the way to the heap's end very long. */
+/* The next object after it would be below all memory, and the way to the heap's end very long. */
 static void memory_for_objects_to_come_ends_where_memory_does(void **state)
 {
 	struct forged *forged = *state;
@@ -184,7 +184,7 @@ static void lists_that_do_not_end_are_left(void **state)
 	walked_free(&walked);
 }
 
-/* What is looked at of it counts. */
+/* Each look at it counts. */
 static void a_region_that_is_not_mapped_leaves_nothing_for_others(void **state)
 {
 	struct forged *forged = *state;
@@ -218,7 +218,7 @@ static void after_nonsense_the_next_object_is_found(void **state)
 	walked_free(&walked);
 }
 
-/* By what is known of its version, of which all leads back. */
+/* From the known layout of its version, starting at the roots. */
 static void without_a_descriptor_objects_have_their_classes_too(void **state)
 {
 	struct forged *forged = *state;
@@ -281,7 +281,9 @@ static void a_thread_has_the_name_that_the_program_gave_it(void **state)
 
 /* -------- many of everything */
 
-/* Another class Session at an address, with static fields of its own at `statics`; 0: the same. */
+/*
+ * Makes another class Session at an address, with separate static fields at `statics`; 0: the same.
+ */
 static void put_session(const struct forged *forged, uint64_t table, uint64_t statics)
 {
 	memcpy(forged_memory_place(table - 0x100),
@@ -303,7 +305,7 @@ static uint64_t more(struct forged *forged, uint64_t size)
 	return start;
 }
 
-/* The last one has memory for objects to come, in which anything may stand. */
+/* The last thread has an allocation buffer with arbitrary contents. */
 static void all_of_many_threads_are_read(void **state)
 {
 	struct forged *forged = *state;
@@ -356,7 +358,7 @@ static void all_of_many_static_fields_are_roots(void **state)
 	walked_free(&walked);
 }
 
-/* More classes than 256 K: the last one has a static field. */
+/* More classes than 256 K: the last class has a static field. */
 static void all_of_many_classes_have_static_fields(void **state)
 {
 	struct forged *forged = *state;
@@ -379,7 +381,7 @@ static void all_of_many_classes_have_static_fields(void **state)
 	walked_free(&walked);
 }
 
-/* Of a module to which classes are added one by one. */
+/* A module to which classes are added one by one. */
 static void all_of_many_maps_of_classes_are_read(void **state)
 {
 	struct forged *forged = *state;
@@ -404,7 +406,7 @@ static void all_of_many_maps_of_classes_are_read(void **state)
 	walked_free(&walked);
 }
 
-/* As a program has them that makes one for each request. */
+/* As in programs that make one for each request. */
 static void all_of_many_assemblies_are_read(void **state)
 {
 	struct forged *forged = *state;
@@ -500,7 +502,7 @@ static void all_of_many_references_of_a_structure_are_read(void **state)
 	walked_free(&walked);
 }
 
-/* A part of it is not there: what awaits its finaliser is not known. */
+/* Part of the list is missing: objects that await finalisers are unknown. */
 static void a_list_of_finalisers_that_contradicts_itself_is_no_list_of_all(void **state)
 {
 	struct forged *forged = *state;
@@ -631,7 +633,7 @@ static void the_runtime_is_found_behind_any_number_of_assemblies(void **state)
 	assert_int_equal(dotnet.collections[0], 9);
 }
 
-/* Each heap of the server's collector has its own, as far as the next one. */
+/* Each heap of the server's collector has separate budgets, up to the next heap's. */
 static void budgets_of_the_heaps_of_a_server_are_summed_up(void **state)
 {
 	struct forged *forged = *state;

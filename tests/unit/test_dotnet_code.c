@@ -26,7 +26,7 @@ static void expect_name(struct opened *opened, uint64_t address, const char *fun
 	assert_int_equal(frame->module_offset, symbolizer_place_id(function, "", 0));
 }
 
-/* Return addresses: the last one of a method's is where the next one begins. */
+/* Return addresses: the last one of a method is where the next method begins. */
 static void expect_all(const struct forged *forged)
 {
 	static const struct {
@@ -57,7 +57,7 @@ static void every_address_of_a_method_has_its_name(void **state)
 	expect_all(*state);
 }
 
-/* As 10 describes itself. */
+/* Writes the description of .NET 10. */
 static void describe(const struct forged *forged, const char *contracts)
 {
 	uint64_t text = forged->memory.base + AT_CODE + 0x8000;
@@ -171,7 +171,7 @@ static void precompiled_methods_have_names(void **state)
 				assert_int_equal(name(&opened, image + at + 1), -ENOENT);
 		}
 	}
-	/* Before the first; between two and behind the last, if it is known where these end. */
+	/* Before the first; between two and after the last, if their ends are known. */
 	if (MACHINE_PE_FUNCTION_BYTES == 12)
 		assert_int_equal(name(&opened, image + 0x2081), -ENOENT);
 	assert_int_equal(name(&opened, image + 0x2000), -ENOENT);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What two scans must agree on. */
+/* Conditions on which two scans must agree. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

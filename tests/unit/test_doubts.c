@@ -16,13 +16,13 @@
 #define BLOCKS 20000u
 #define SIZE 64u
 #define PAGES 400u
-#define VARIABLES (399u * MEMORY_PAGE) /* behind the blocks */
+#define VARIABLES (399u * MEMORY_PAGE) /* after the blocks */
 
 struct fixture {
 	uint64_t base;
 	struct heap_image heap_image;
 	struct tracked_block blocks[BLOCKS];
-	uint64_t *words; /* of all pages; 0: none is found there */
+	uint64_t *words; /* of all pages; 0: nothing found there */
 	struct heap_graph graph;
 	struct intern strings;
 };
@@ -225,7 +225,7 @@ static void what_something_else_holds_is_held_by_that_alone(void **state)
 	assert_int_equal(fixture->graph.graph.first[BLOCKS], BLOCKS - 1);
 }
 
-/* One of their words may have the start of a block by chance. */
+/* A number may equal the start of a block by chance. */
 static void a_field_of_numbers_holds_nothing(void **state)
 {
 	struct fixture *fixture = *state;

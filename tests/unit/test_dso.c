@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which files stay open, and what is kept of them, while processes come and go. */
+/* The files that stay open, and the data kept about them, as processes come and go. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static int tear_down(void **state)
 	return rmdir(directory);
 }
 
-/* A file of its own for each number, gone from the directory at once. */
+/* Opens a separate file for each number, unlinked at once. */
 static int open_file(int number)
 {
 	char path[128];
@@ -215,7 +215,7 @@ static void large_facets_that_nobody_holds_are_kept_up_to_16_mib_or_one(void **s
 		assert_int_equal(cache.unused[DSO_SYMBOLS], cases[i].kept);
 		assert_int_equal(cache.list.count, cases[i].kept);
 		assert_int_equal(counts.released, 10 - (int)cases[i].kept);
-		/* One that is used again has not the size of one that is not. */
+		/* A file in use again no longer counts as unused. */
 		first = cache.list.items[0];
 		dso_hold(&cache, first, DSO_SYMBOLS);
 		assert_int_equal(cache.unused_bytes[DSO_SYMBOLS],
@@ -228,7 +228,10 @@ static void large_facets_that_nobody_holds_are_kept_up_to_16_mib_or_one(void **s
 	}
 }
 
-/* Each without a reference, after that many later ones; the file goes with the last one. */
+/*
+ * A facet without references is released after that many later ones; the file is released with its
+ * last facet.
+ */
 static void all_facets_of_a_file_are_released_once_when_their_last_users_have_gone(void **state)
 {
 	struct dso_cache cache = new_cache();
@@ -352,7 +355,7 @@ static void a_forgotten_process_leaves_no_descriptors_and_its_frames_stay_good(v
 		assert_int_equal(strlen(frames.list.items[0].build_id), 40);
 		strcpy(build_id, frames.list.items[0].build_id);
 	}
-	/* By now the first module is gone; its strings are not. */
+	/* The first module is gone, but not its strings. */
 	assert_string_equal(frames.list.items[0].build_id, build_id);
 	assert_non_null(strstr(frames.list.items[0].module, directory));
 	vec_free(&frames.list);

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "binary/elf/eh_frame.h"
 
-/* The pointer is 4 bytes behind the start of a section at 0x1000. */
+/* The pointer is 4 bytes after the start of a section at 0x1000. */
 #define SECTION 0x1000ull
 #define FIELD 4
 

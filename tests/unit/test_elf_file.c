@@ -175,7 +175,7 @@ static void a_file_that_is_foreign_or_contradicts_itself_is_refused(void **state
 	}
 }
 
-/* A lying one costs the names of thread-locals, not the file. */
+/* A false header costs the names of thread-locals, not the file. */
 static void thread_locals_are_taken_if_they_can_be_true(void **state)
 {
 	static const struct {

@@ -17,12 +17,12 @@
 static const uint64_t data[] = {
 	0x12345678,	   /* 0: a number */
 	0xffff,		   /* 1: no memory there */
-	0x404010,	   /* 2: a variable of its own */
+	0x404010,	   /* 2: a separate variable */
 	0x1f00000000ull,   /* 3: no number of 32 bits */
 	0xfffffff8,	   /* 4: a number */
 	0x555500001000ull, /* 5 */
 	0x10000,	   /* 6: a number */
-	0x7f0000,	   /* 7: behind what the file has */
+	0x7f0000,	   /* 7: after the end of the file */
 };
 #define FILE_BYTES (7 * 8 + 4)
 

@@ -81,7 +81,7 @@ static void data_is_read_with_thread_locals_apart_from_addresses(void **state)
 	elf.symtab[1].st_info = ELF64_ST_INFO(STB_LOCAL, STT_TLS);
 	elf.symtab[1].st_value = 0;
 	elf.symtab[1].st_size = UINT64_MAX;
-	/* Two that would be where others are, and one without a size. */
+	/* Two symbols at addresses of others, and one without a size. */
 	elf.symtab[2].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_TLS);
 	elf.symtab[2].st_value = ELF_THREAD_LOCAL;
 	elf.symtab[3].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_TLS);

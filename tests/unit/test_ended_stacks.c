@@ -23,7 +23,7 @@
 
 enum { CACHED, CACHED_TOO, DEAD, RUNNING, STARTING, CACHED_LAST };
 
-/* As in _rtld_global. */
+/* The layout in _rtld_global. */
 struct heads {
 	uint64_t used[2], user[2], cache[2], sum;
 };
@@ -266,7 +266,7 @@ static void whatever_contradicts_itself_is_not_believed(void **state)
 	assert_int_equal(find(scene), 4);
 }
 
-/* The cache's list alone proves what is on it. */
+/* Only threads on the list of the cache are proven. */
 static void a_list_of_threads_that_lies_costs_its_own_only(void **state)
 {
 	struct scene *scene = *state;
@@ -337,7 +337,7 @@ static void a_stack_that_lies_in_other_memory_is_left_out(void **state)
 	assert_null(found(scene, CACHED_TOO));
 }
 
-/* Live ones, in the list of the used stacks behind those of the scene. */
+/* Live threads, in the list of used stacks after those of the scene. */
 static void a_process_may_have_any_number_of_threads(void **state)
 {
 	struct scene *scene = *state;

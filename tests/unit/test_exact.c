@@ -9,7 +9,7 @@
 
 #include "app/profile/exact.h"
 
-/* A third of the promise is for what cannot be counted, and rates vary: a third is left. */
+/* A third of the promise is for costs that cannot be counted, and rates vary: a third is left. */
 static void a_rate_is_cheap_up_to_a_third_of_the_promise(void **state)
 {
 	static const struct exact_tracking exact = {.promised = 0.01};

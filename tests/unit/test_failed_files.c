@@ -70,7 +70,7 @@ static void what_took_too_long_is_tried_again_later_and_later(void **state)
 		mark = &failed.list.items[0];
 		assert_in_range(mark->until_ns, before + pause, monotonic_ns() + pause);
 		assert_int_equal(failed_files_find(&failed, &hung.identity, IMAGE), -ETIMEDOUT);
-		mark->until_ns = before; /* as if it had gone by */
+		mark->until_ns = before; /* as if the time had passed */
 		assert_int_equal(failed_files_find(&failed, &hung.identity, IMAGE), 0);
 	}
 	vec_free(&failed.list);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the descriptors of figures name must be there: columns in the schema of recordings. */
+/* Names in the descriptors of figures must exist: columns in the schema of recordings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +38,7 @@ static void assert_column(sqlite3 *database, const char *table, const char *colu
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;
 	char sql[128];
 
-	/* In brackets: a name in quotes that is no column would be a text. */
+	/* In brackets: in quotes, an unknown column would be taken for a string. */
 	snprintf(sql, sizeof(sql), "SELECT [%s] FROM %s", column, table);
 	if (sqlite3_prepare_v2(database, sql, -1, &statement, NULL))
 		fail_msg("%s: %s", sql, sqlite3_errmsg(database));

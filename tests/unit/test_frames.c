@@ -111,7 +111,7 @@ static void stacks_of_one_call_through_compiled_code_share_a_native_number(void 
 	assert_true(native_id((struct frame[]){reads, outer}, 2) == 0);
 }
 
-/* In whatever way the VM runs them just now. */
+/* However the VM executes them at the moment. */
 static void a_stack_of_java_has_a_native_number_of_its_own(void **state)
 {
 	static const struct frame reads = {.module = "/lib/libnio.so", .module_offset = 0x10},

@@ -60,7 +60,7 @@ static void constant_expressions_stable_pointers_and_threads_are_roots(void **st
 	walked_free(&walked);
 }
 
-/* Of what C code has taken and never freed. */
+/* Memory that C code has taken and never freed. */
 static void a_million_stable_pointers_leave_room_for_threads(void **state)
 {
 	struct forged *forged = *state;
@@ -83,7 +83,7 @@ static void a_million_stable_pointers_leave_room_for_threads(void **state)
 	munmap(forged_memory_place(table), count * 8);
 }
 
-/* A table of them that has no end. */
+/* A table of stable pointers without an end. */
 static void stable_pointers_beyond_what_may_be_read_end_the_walk(void **state)
 {
 	struct forged *forged = *state;
@@ -125,7 +125,7 @@ static void only_pointers_of_closures_refer(void **state)
 	assert_true(refers(sink, forged->stack, forged->waited));
 	assert_true(refers(sink, forged->thread, forged->stack));
 	assert_int_equal(count_references(sink, forged->weak), 0);
-	/* What the key is to keep alive: the closure before it. */
+	/* The object that the key keeps alive: the closure before it. */
 	assert_true(refers(sink, forged->key, forged->key - 16));
 	assert_false(refers(sink, forged->weak, forged->key));
 	assert_int_equal(count_references(sink, forged->array), 1);
@@ -168,7 +168,7 @@ static void stacks_hold_what_their_frames_use(void **state)
 	walked_free(&walked);
 }
 
-/* As -finfo-table-map leaves it, in the data of the program. */
+/* From -finfo-table-map, in the data of the program. */
 static void closures_have_lines_where_the_program_knows_them(void **state)
 {
 	struct forged *forged = *state;
@@ -200,7 +200,7 @@ static void closures_have_lines_where_the_program_knows_them(void **state)
 	walked_free(&walked);
 }
 
-/* Likewise from 9.10 on. */
+/* In the form used from 9.10 on. */
 static void forge_lines(struct forged *forged, bool compressed)
 {
 	forged_lines(forged);
@@ -310,7 +310,7 @@ static void a_nursery_that_contradicts_itself_is_none(void **state)
 	walked_free(&walked);
 }
 
-/* With several capabilities, none is in the program's data; the table of them may be. */
+/* With several capabilities, none is in the program's data, but possibly a table of them. */
 static void nurseries_of_several_capabilities_are_found(void **state)
 {
 	struct forged *forged = *state;
@@ -338,7 +338,7 @@ static void nurseries_of_several_capabilities_are_found(void **state)
 	}
 }
 
-/* As on a machine of so many CPUs; the last one's nursery is the one that has closures. */
+/* As on a machine with many CPUs; only the last nursery has closures. */
 static void nurseries_of_hundreds_of_capabilities_are_found(void **state)
 {
 	const uint64_t others = 300, bytes = 2 * GHC_MEGABLOCK;
@@ -401,7 +401,7 @@ static void blocks_of_the_non_moving_collector_hold_what_they_refer_to(void **st
 	walked_free(&walked);
 }
 
-/* As 9.8 has them: sizes of 8, 16, 24 and 32 bytes. */
+/* In the form of 9.8: sizes of 8, 16, 24 and 32 bytes. */
 static void sizes_of_blocks_may_be_in_a_table(void **state)
 {
 	struct forged *forged = *state;
@@ -425,7 +425,7 @@ static void sizes_of_blocks_may_be_in_a_table(void **state)
 	walked_free(&walked);
 }
 
-/* Then what was not marked yet is as what was given up. */
+/* Unmarked objects then look like dead ones. */
 static void constant_expressions_live_while_the_non_moving_collector_marks(void **state)
 {
 	struct forged *forged = *state;
@@ -451,7 +451,7 @@ static void constant_expressions_live_while_the_non_moving_collector_marks(void 
 	}
 }
 
-/* As the collector leaves it where a closure was. */
+/* As the collector leaves it in place of a closure. */
 static void while_closures_move_they_are_read_again(void **state)
 {
 	struct forged *forged = *state;

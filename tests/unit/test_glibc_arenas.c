@@ -19,7 +19,7 @@
 #define NEXT 2160
 #define SYSTEM_MEM 2184
 #define STATE_BYTES 2200
-/* An arena of its own stands in its first heap, behind the heap's description. */
+/* A separate arena is in its first heap, after the heap's description. */
 #define HEAP_INFO_BYTES 0x30
 
 struct fixture {
@@ -150,7 +150,7 @@ static void what_contradicts_itself_anywhere_is_no_arena(void **state)
 		vec_free(&arenas.list);
 		arenas = (struct malloc_arenas){0};
 		*at(arena + damages[i].offset) = damages[i].value;
-		/* It still resembles one, and may become one. */
+		/* It still resembles an arena, and may become one. */
 		if (try_to_find(fixture, &arenas) != -EAGAIN || arenas.list.count ||
 		    (damages[i].fault &&
 		     (arenas.faulty != arena || strcmp(arenas.fault, damages[i].fault) != 0)))
@@ -386,7 +386,7 @@ static void where_the_heap_begins_is_found_by_what_stands_around_it(void **state
 	assert_int_equal(malloc_par_find(&fixture->peek, &fixture->filter, start, end, &tail), 0);
 	assert_int_equal(tail.heap_start, heap);
 	assert_int_equal(tail.mapped_bytes, 0x63000);
-	/* As 2.43 has them: mremap(2) has left 16 bytes behind. */
+	/* In the form of 2.43: mremap(2) has left 16 bytes. */
 	memcpy(par, (uint64_t[]){0x63010, 0x90000, heap, 64, 1041, 16}, 48);
 	peek_forget(&fixture->peek);
 	assert_int_equal(malloc_par_find(&fixture->peek, &fixture->filter, start, end, &tail), 0);
@@ -440,7 +440,7 @@ static void the_arenas_of_512_cpus_and_more_are_found(void **state)
 	assert_int_equal(find_in(fixture, main_arena, main_arena + STATE_BYTES), MANY_ARENAS);
 }
 
-/* Each would be followed anew for as long as a ring can be. */
+/* Each would be followed again, up to the maximum length of a ring. */
 static void ways_that_lead_into_another_ring_are_given_up(void **state)
 {
 	struct fixture *fixture = *state;
@@ -454,7 +454,7 @@ static void ways_that_lead_into_another_ring_are_given_up(void **state)
 	end = data + 18 * STATE_BYTES;
 	make_state(end - STATE_BYTES, chain, end - STATE_BYTES);
 	assert_int_equal(find_in(fixture, data, end), 1);
-	/* Behind fewer of them, it is found. */
+	/* Behind fewer such states, the arena is found. */
 	assert_int_equal(find_in(fixture, data + 2 * STATE_BYTES, end), 1);
 	assert_int_equal(find_in(fixture, data, end - 2 * STATE_BYTES), 1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A heap of glibc's made by hand in this process: what becomes of it for every use of a block. */
+/* A heap of glibc, handmade in this process: every use of a block, and its reading. */
 #include "unit/glibc_fixture.h"
 
 #include "heap/retain/heap_graph.h"
@@ -107,8 +107,7 @@ static void figures_and_trims_follow_mallinfo_and_malloc_trim(void **state)
 	assert_int_equal(heap_at(&heap, start)->use, RUN_MAPPED);
 	assert_int_equal(heap.arenas.count, 1);
 	assert_int_equal(heap.arenas.items[0].threads, 1);
-	/* Not the top, which is no part of [heap]; of the free chunk, whole pages behind its
-	 * fields. */
+	/* Not the top, which is outside [heap]; of the free chunk, whole pages after its fields. */
 	assert_int_equal(heap.trims.count, 1);
 	assert_int_equal(heap.trims.items[0].start, (unused + 48 + 4095) & ~4095ull);
 	assert_int_equal(heap.trims.items[0].end - heap.trims.items[0].start, 0x4000);
@@ -135,7 +134,7 @@ static void a_broken_chunk_ends_the_heap_and_what_lies_behind_is_unknown(void **
 	heap_free(&heap);
 }
 
-/* By ascending address, with what lies before and behind. */
+/* Fed by ascending address, with its neighbours. */
 static void a_walk_that_is_fed_is_whole(void **state)
 {
 	struct fixture *fixture = *state;
@@ -155,7 +154,7 @@ static void a_walk_that_is_fed_is_whole(void **state)
 	heap_free(&heap);
 }
 
-/* A mapping of its own, as malloc makes it: at the front, or behind an aligned address. */
+/* A separate mapping, in malloc's form: at the front, or after an aligned address. */
 static void headers_of_mapped_chunks_are_distinguished_from_other_words(void **state)
 {
 	static const struct {

@@ -174,7 +174,7 @@ static void a_page_given_back_under_the_walk_does_not_count_as_swapped_out(void 
 	assert_false(fixture->span.absent);
 	assert_int_equal(fixture->span.next, given_back);
 	assert_int_equal(fixture->span.chunks.count, 8);
-	/* As malloc uses it again. */
+	/* As if malloc used it again. */
 	word(fixture, given_back)[1] = 2 * MEMORY_PAGE | 1;
 	heap_span_resume(&fixture->span);
 	assert_int_equal(heap_span_walk(&fixture->span, &fixture->peek), 0);
@@ -284,7 +284,7 @@ static void a_fast_bin_that_leads_nowhere_is_counted_as_broken(void **state)
 	vec_free(&arenas.list);
 }
 
-/* Of chunks that lead to each other; every bin of many arenas begins with them. */
+/* Chunks that point to each other; every bin of many arenas begins with them. */
 static void fast_bins_that_loop_end(void **state)
 {
 	struct fixture *fixture = *state;

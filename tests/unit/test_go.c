@@ -131,7 +131,7 @@ static void other_versions_are_named_and_not_read(void **state)
 	expect_unknown(forged, "", "neither its build information nor its version is found");
 }
 
-/* As esbuild is built. */
+/* In the form of esbuild. */
 static void a_program_without_build_information_is_known_by_its_module_and_version(void **state)
 {
 	struct forged *forged = *state;
@@ -199,7 +199,7 @@ static void goroutines_are_found_however_many_there_were(void **state)
 	expect_unknown(forged, "1.24.4", "its goroutines are not found");
 }
 
-/* main.worker calls itself so many times. */
+/* Makes main.worker call itself that many times. */
 static void make_deep(const struct forged *forged, uint64_t calls)
 {
 	const uint64_t above = machine_frame.return_words ? 8 : 0;
@@ -247,7 +247,7 @@ static void read_profile(const struct forged *forged, struct heap_profile *profi
 	assert_int_equal(heap_profile_read(&forged->memory.maps, profile), 0);
 }
 
-/* runtime/pprof: an object of the mean distance between samples stands for 1.58 of its kind. */
+/* runtime/pprof: an object of the mean distance between samples represents 1.58 of its kind. */
 static void records_are_scaled_and_have_limits(void **state)
 {
 	struct forged *forged = *state;
@@ -260,7 +260,7 @@ static void records_are_scaled_and_have_limits(void **state)
 	assert_int_equal(profile.rate, 512 << 10);
 	assert_int_equal(profile.collections, 4);
 	assert_true(profile.collected_ns >= FORGED_COLLECTED_S * UINT64_C(1000000000));
-	assert_int_equal(profile.sites.count, 2); /* of the third nothing is in use */
+	assert_int_equal(profile.sites.count, 2); /* the third has nothing in use */
 	large = &profile.sites.items[0];
 	assert_int_equal(large->size, FORGED_LARGE);
 	assert_int_equal(large->allocated.objects, 12);
@@ -327,7 +327,7 @@ static void a_record_with_another_hash_is_none(void **state)
 	heap_profile_free(&profile);
 }
 
-/* A large program that ran for long: more than 2^18 records, here of a size of their own each. */
+/* A large, long-running program: more than 2^18 records, here each of a different size. */
 static uint64_t make_records(const struct forged *forged, uint64_t count)
 {
 	uint64_t records = forged_at(forged, 1u << 30), record;
@@ -564,7 +564,7 @@ static void without_goroutines_roots_are_missing(void **state)
 	}
 }
 
-/* One that runs, of which the registers are not known: all of its stack counts. */
+/* A running goroutine with unknown registers: its whole stack counts. */
 static void parts_of_a_stack_that_were_never_used_end_nothing(void **state)
 {
 	const struct forged *forged = *state;
@@ -585,7 +585,7 @@ static void parts_of_a_stack_that_were_never_used_end_nothing(void **state)
 	forged_heap_free(&walked);
 }
 
-/* A processor's record: what its write barrier has kept is no reference. */
+/* In a processor's record, pointers kept by its write barrier are not references. */
 static void the_buffer_of_a_write_barrier_holds_nothing(void **state)
 {
 	const struct forged *forged = *state;
@@ -656,7 +656,7 @@ static void spans_of_more_than_can_be_are_not_believed(void **state)
 	forged_heap_free(&walked);
 }
 
-/* One that is sampled, and one of another kind. */
+/* One sampled, and one of another kind. */
 static void specials_that_lead_to_themselves_end(void **state)
 {
 	const struct forged *forged = *state;

@@ -8,7 +8,7 @@
 #include "unit/goroutine_fixture.h"
 #include "unit/store_fixture.h"
 
-/* Readings with ever more workers. */
+/* Records readings with a rising number of workers. */
 static void record(struct run *run, unsigned readings, uint64_t small,
 		   const struct recorder_options *keep)
 {
@@ -106,7 +106,7 @@ static void groups_have_their_counts_over_time(void **state)
 	assert_null(task_series_find(&series, 5));
 }
 
-/* Small groups are left out and counted, but for those that grow. */
+/* Small groups are dropped and counted, except growing ones. */
 static void the_largest_groups_are_kept(void **state)
 {
 	struct run *run = *state;
@@ -218,7 +218,7 @@ static void a_comparison_counts_what_came_since(void **state)
 	assert_non_null(strstr(text, "+15 in 60 s: none has ended; leaking"));
 }
 
-/* Of two runs of a program nobody knows whether any has ended. */
+/* Between two runs of a program it is unknown whether any has ended. */
 static void of_two_processes_only_counts_are_compared(void **state)
 {
 	_cleanup_(task_report_free) struct task_report before = {0}, after = {0};

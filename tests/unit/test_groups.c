@@ -75,8 +75,10 @@ static void anonymous_memory_and_swap_are_charged(void **state)
 	assert_true(isnan(groups_parse_stat("anon\n", true)));
 }
 
-/* What no process has and the kernel keeps: shared memory, sockets, its own but for what it takes
- * back; page cache is not of it. */
+/*
+ * Memory that belongs to no process and that the kernel keeps: shared memory, sockets, its own
+ * without the reclaimable part; not the page cache.
+ */
 static void tmpfs_and_kernel_memory_are_a_part_of_their_own(void **state)
 {
 	static const char v1[] = "cache 1\ntotal_cache 9000\ntotal_rss 4096\ntotal_shmem 8000\n";
@@ -100,7 +102,7 @@ static void tmpfs_and_kernel_memory_are_a_part_of_their_own(void **state)
 	assert_true(isnan(groups_charged(&figures, 0)));
 }
 
-/* None of its processes grows: the kernel's charges tell what does. */
+/* None of its processes grows: the kernel's charges show what does. */
 static void a_group_that_grows_alone_says_why(void **state)
 {
 	static const struct {

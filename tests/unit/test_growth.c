@@ -32,7 +32,10 @@ static void follow(struct series *series, const struct plan *plan)
 	}
 }
 
-/* Of a machine with hundreds of processes, or triage itself seems to leak for its first hours. */
+/*
+ * Otherwise, on a machine with hundreds of processes, triage itself seems to leak for its first
+ * hours.
+ */
 static void the_history_of_a_process_takes_no_more_memory_after_some_minutes(void **state)
 {
 	static const struct plan minutes = {0, 700, {100 * MIB, 50, 4, 9}, {0}};
@@ -83,7 +86,10 @@ static void nothing_is_reported_before_two_minutes(void **state)
 	assert_int_equal(growth.verdict, TREND_LEAKING);
 }
 
-/* Whoever has two minutes of memory left hears of it in half a minute; leaking is said later. */
+/*
+ * An operator with two minutes of memory left is told within half a minute; leaking is reported
+ * later.
+ */
 static void a_line_of_100_mib_a_minute_is_growing_within_30_s(void **state)
 {
 	struct growth growth = AFTER({0, 30, {500 * MIB, 50, 4, 9}, {100 * MIB, 0, 0, 0}});
@@ -110,7 +116,7 @@ static void what_is_slower_jumps_or_has_stopped_is_not_called_so_soon(void **sta
 	growth = AFTER({0, 30, {100 * MIB, 50, 4, 9}, {0, 0, 0, 0}},
 		       {30, 60, {300 * MIB, 50, 4, 9}, {0, 0, 0, 0}});
 	assert_int_equal(growth.verdict, TREND_TOO_EARLY);
-	/* A start that loads 100 MiB, and rests. */
+	/* A program that loads 100 MiB at its start, then rests. */
 	growth = AFTER({0, 30, {5 * MIB, 50, 4, 9}, {200 * MIB, 0, 0, 0}},
 		       {30, 80, {105 * MIB, 50, 4, 9}, {0, 0, 0, 0}});
 	assert_int_equal(growth.verdict, TREND_TOO_EARLY);
@@ -185,9 +191,11 @@ static void the_kind_that_grows_is_named(void **state)
 	}
 }
 
-/* A program that began with 300 threads seems to warm up as these grow: the verdict on its
- * mappings, and on its heap, is the harder one. Faster than threads bring any, they have a cause of
- * their own. */
+/*
+ * A program that began with 300 threads seems to warm up as these grow: the verdict on its
+ * mappings, and on its heap, is the harder one. Growth faster than threads could cause has another
+ * cause.
+ */
 static void what_threads_bring_is_not_named_before_them(void **state)
 {
 	static const struct {
@@ -225,7 +233,9 @@ static void a_slow_leak_shows_in_a_longer_window(void **state)
 	assert_float_equal(growth.per_s * 3600, MIB, MIB / 20);
 }
 
-/* A leak behind a steep beginning: hidden at first, then seen in the window that forgot it. */
+/*
+ * A leak after a steep beginning: hidden at first, then visible in a window without the beginning.
+ */
 static void a_leak_after_a_large_start_is_found(void **state)
 {
 	struct growth growth = AFTER({0, 60, {2 * MIB, 50, 4, 9}, {500 * MIB, 0, 0, 0}},
@@ -269,7 +279,7 @@ static void a_batch_of_ten_minutes_is_no_leak_once_it_was_seen(void **state)
 	series_free(&series);
 }
 
-/* 0.2 % of 10 GiB in five minutes is what a busy process does anyway. */
+/* A busy process varies by 0.2 % of 10 GiB in five minutes anyway. */
 static void growth_is_measured_by_what_is_there(void **state)
 {
 	struct growth growth = AFTER({0, 300, {10240 * MIB, 50, 4, 9}, {MIB, 0, 0, 0}});
@@ -324,14 +334,16 @@ static void a_leak_of_a_young_process_and_a_small_one_of_an_old_one_are_leaks(vo
 	growth = growth_since(-600, &old, 1);
 	assert_int_equal(growth.age_s, 775);
 	assert_int_equal(growth.verdict, TREND_LEAKING);
-	/* The evidence reaches back into its first ten minutes, and the rest of it is too short. */
+	/* The evidence reaches back into the first ten minutes, and the rest of it is too short. */
 	growth = growth_since(-500, &old, 1);
 	assert_int_equal(growth.verdict, TREND_GROWING);
 	assert_true(growth.warms_up);
 }
 
-/* Two servers under steady load, as they were read: MiB at each minute of the first sixteen, and
- * the minute from which on they stand nearly still. */
+/*
+ * Two servers under steady load, as measured: MiB at each minute of the first sixteen, and the
+ * minute from which they are almost constant.
+ */
 static void what_has_started_up_and_stands_still_is_not_called_leaking(void **state)
 {
 	static const double courses[][17] = {
@@ -367,7 +379,7 @@ static void what_has_started_up_and_stands_still_is_not_called_leaking(void **st
 	}
 }
 
-/* A JVM, as its memory was read: MiB each 78 s. The map in it grew evenly all the time. */
+/* Readings of a JVM's memory: MiB each 78 s. Its map grew evenly all the time. */
 static const double jvm_steps[] = {105,	  138, 150.9, 181.6, 203.6, 259.2, 259.2,
 				   259.2, 301, 301.2, 301.7, 301.7, 305.2, 323.7};
 
@@ -425,7 +437,7 @@ static void a_collected_heap_that_grows_in_steps_keeps_its_verdict(void **state)
 		changes += growth.verdict != before;
 		before = growth.verdict;
 	}
-	/* By itself it would have flipped; it has only ever become surer. */
+	/* Without the hold it would have flipped; with it, it only became more certain. */
 	assert_true(flips > 24);
 	assert_in_range(changes, 1, 4);
 	series_free(&series);
@@ -470,7 +482,7 @@ static void a_heap_that_grows_in_steps_has_no_plateau_at_first(void **state)
 	assert_int_equal(growth.verdict, TREND_PLATEAU);
 }
 
-/* It is called so as soon as there are two minutes of it after the first ten, and from then on. */
+/* It is called a leak as soon as two minutes have followed the first ten, and from then on. */
 static void a_leak_that_began_with_the_process_is_found_when_that_is_warm(void **state)
 {
 	struct series series = {0};

@@ -73,7 +73,7 @@ static void what_was_taken_out_is_gone_and_all_else_is_still_found(void **state)
 	const uint64_t keys = 20000;
 
 	(void)state;
-	hash_remove(&hash, 1); /* of nothing */
+	hash_remove(&hash, 1); /* missing key */
 	for (uint64_t i = 0; i < keys; i++)
 		*hash_put(&hash, i, NULL) = i;
 	for (uint64_t i = 0; i < keys; i += 3) {

@@ -18,7 +18,7 @@
 #include "heap/allocators/heap_reader.h"
 #include "process/proc/core.h"
 
-/* Sanitizers have an allocator of their own. */
+/* Sanitizers have a separate allocator. */
 void *__libc_malloc(size_t size);
 
 /* How long each look at the clock takes. */

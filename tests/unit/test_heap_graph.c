@@ -106,7 +106,7 @@ static int build(struct fixture *fixture, const struct thread_blocks *locals)
 	return build_walked(fixture, locals, NULL);
 }
 
-/* Sixteen objects that lead to each other; their number is what tells, not where they stand. */
+/* Sixteen objects that point to each other; their number matters, not their location. */
 static void memory_that_is_handed_out_in_parts_is_a_pool(void **state)
 {
 	static const struct tracked_block blocks[] = {
@@ -119,7 +119,7 @@ static void memory_that_is_handed_out_in_parts_is_a_pool(void **state)
 	for (size_t i = 0; i < POOL_WORDS; i++) {
 		uint64_t place = (i + 1) * 0x20;
 
-		/* Links; strings with their characters behind them; a ring that ends early. */
+		/* Links; strings followed by their characters; a ring that ends early. */
 		words[i] = (struct word){MEMORY + 0x400 + place, MEMORY + 0x400 + place - 0x20 + 8};
 		words[POOL_WORDS + i] =
 			(struct word){MEMORY + 0x800 + place, MEMORY + 0x800 + place + 0x10};
@@ -150,7 +150,7 @@ static void words_in_blocks_are_edges_and_others_are_roots(void **state)
 		{MEMORY + 0x108, MEMORY + 0x213},  /* to the last byte of the second */
 		{MEMORY + 0x110, MEMORY + 0x214},  /* one past its end */
 		{MEMORY + 0x138, MEMORY + 0xff0},  /* the last word of the first */
-		{MEMORY + 0x140, MEMORY + 0x200},  /* behind it: a root */
+		{MEMORY + 0x140, MEMORY + 0x200},  /* after it: a root */
 		{MEMORY + 0x210, MEMORY + 0x100},  /* only half inside: ignored */
 		{MEMORY + 0x1008, MEMORY + 0x100}, /* in the second page of the third */
 	};
@@ -193,13 +193,13 @@ static void memory_that_nobody_uses_holds_nothing(void **state)
 	assert_int_equal(fixture->graph.roots.items[1].address, MEMORY + 0x800);
 }
 
-/* ld.so allocates what a library that was loaded later needs: that is no object of the program. */
+/* ld.so allocates memory for libraries loaded later: it is not an object of the program. */
 static void thread_locals_in_a_block_are_roots(void **state)
 {
 	static const struct word words[] = {
 		{MEMORY + 0x100, MEMORY + 0x200}, /* in the block, before the thread-locals */
 		{MEMORY + 0x110, MEMORY + 0x200}, {MEMORY + 0x118, MEMORY + 0xff0},
-		{MEMORY + 0x120, MEMORY + 0x200}, /* behind them */
+		{MEMORY + 0x120, MEMORY + 0x200}, /* after them */
 		{MEMORY + 0x608, MEMORY + 0x200}, /* in memory of malloc's */
 		{MEMORY + 0x610, MEMORY + 0x200},
 	};
@@ -228,7 +228,7 @@ static void thread_locals_in_a_block_are_roots(void **state)
 #define COUNTED (MEMORY + 0x2400) /* with numbers and data */
 #define APART (MEMORY + 0x2500)	  /* the runtime's own state */
 
-/* A runtime with three stretches of memory, of which the last one belongs to the second. */
+/* Walks a runtime with three stretches of memory, the last of which belongs to the second. */
 static int walk(const struct maps *maps, const struct heap_image *kept,
 		const struct data_modules *modules, struct heap_sink *sink)
 {
@@ -346,7 +346,7 @@ static void numbers_and_data_of_a_class_hold_nothing(void **state)
 	assert_int_equal(graph->roots.count, 0);
 }
 
-/* Neither words nor references, also from outside of all blocks. */
+/* Neither words nor references reach it, even from outside all blocks. */
 static void nothing_leads_to_what_is_apart_but_its_own_root(void **state)
 {
 	static const struct word words[] = {
@@ -368,7 +368,7 @@ static void nothing_leads_to_what_is_apart_but_its_own_root(void **state)
 	assert_int_equal(graph->managed.roots.items[1].rank, MANAGED_OWN);
 }
 
-/* Of a runtime's memory: it is an edge only if nothing else leads there. */
+/* In a runtime's memory, it becomes an edge only if nothing else points there. */
 static void a_word_that_points_inside_a_block_is_followed_last(void **state)
 {
 	static const struct word words[] = {
@@ -388,10 +388,12 @@ static void a_word_that_points_inside_a_block_is_followed_last(void **state)
 	assert_true(has_edge(graph, 4, 2, 1));
 }
 
-#define LOW 0x10000000ull /* a program at fixed addresses, and its heap behind it */
+#define LOW 0x10000000ull /* a program at fixed addresses, followed by its heap */
 
-/* A loader, and a module with a read-only page of a segment that can be written, and a writable
- * one; behind them a page of blocks. */
+/*
+ * Adds a loader, and a module with a read-only page of a writable segment, and a writable one; then
+ * a page of blocks.
+ */
 static void add_modules(struct fixture *fixture, struct data_modules *modules, struct image *images)
 {
 	static struct elf_segment segment = {

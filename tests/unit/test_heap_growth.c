@@ -31,7 +31,7 @@ static void sizes_have_narrow_classes_in_ascending_order(void **state)
 	assert_int_equal(size_class_of(1024), 64);
 }
 
-/* Blocks of one size: before, now; of each of two call stacks, those that have survived. */
+/* Blocks of one size: before, now; and the surviving ones of each of two call stacks. */
 struct planted {
 	uint64_t size, before, now;
 	double first, second;
@@ -106,13 +106,13 @@ static void each_size_is_divided_by_its_survivors(void **state)
 		bool exact;
 		double first, second, unexplained;
 	} cases[] = {
-		/* Equal contents and all: the count says how much, survivors whose. */
+		/* Even with equal contents: counts give the amount, survivors the owners. */
 		{{{10000, 50, 250, 200, 0}, {32, 100, 300, 0, 200}}, true, 2e6, 6400, 0},
-		/* One size: a cache that replaces its 1000 blocks, a leak of 100 beside it. */
+		/* One size: a cache that replaces its 1000 blocks, and a leak of 100. */
 		{{{64, 1000, 1100, 1000, 100}}, true, 5818.1818181818, 581.8181818181, 0},
 		/* Windows met a few of them. */
 		{{{64, 0, 1000, 8, 2}}, false, 51200, 12800, 0},
-		/* Nobody is known to have allocated the larger ones. */
+		/* The larger ones have no known owner. */
 		{{{64, 0, 1000, 10, 0}, {4096, 0, 10, 0, 0}}, false, 64000, 0, 40960},
 		{{{64, 0, 1000, 900, 0}}, true, 57600, 0, 6400},
 		/* One array of 1 MiB that became one of 2 MiB: it grew by one. */
@@ -132,7 +132,10 @@ static void each_size_is_divided_by_its_survivors(void **state)
 	}
 }
 
-/* Of a size that two allocate, exact counts leave room: what the other cannot have made. */
+/*
+ * For a size that two call stacks allocate, exact counts give limits: growth that the other cannot
+ * have caused.
+ */
 static void limits_are_what_the_counts_allow(void **state)
 {
 	static const struct planted sizes[] = {{64, 1000, 1100, 1000, 40}};
@@ -168,7 +171,7 @@ static void what_is_not_allocated_in_each_part_of_the_time_has_stopped(void **st
 	}
 }
 
-/* Blocks that a graph is made of, at addresses 0x100000 apart. */
+/* Blocks that form a graph, at addresses 0x100000 apart. */
 #define NODE_BYTES 0x100000ull
 #define SMALL 40
 #define POOL (256u << 10)
@@ -186,8 +189,8 @@ static uint64_t growth_of(const struct survivor_list *survivors, const struct he
 }
 
 /*
- * Block 0 is a pool that windows did not meet, blocks 1 to 8 point into it: six of call stack 1,
- * two of call stack 2. Block 9 is as large, and nobody's that is known.
+ * Block 0 is a pool missed by windows, blocks 1 to 8 point into it: six of call stack 1, two of
+ * call stack 2. Block 9 has the same size and no known owner.
  */
 static void a_pool_belongs_to_the_call_stacks_whose_blocks_point_into_it(void **state)
 {
@@ -228,7 +231,7 @@ static void a_pool_belongs_to_the_call_stacks_whose_blocks_point_into_it(void **
 	tallies[0].known = true;
 	heap_tally_take(&retain, &tallies[1]);
 	assert_int_equal(survivors_find(&retain, &blocks, 10000000000, &survivors), 0);
-	/* Of two pools one is linked with both: three quarters and, of too few links, nothing. */
+	/* One of two pools is linked with both: three quarters and, with too few links, nothing. */
 	assert_int_equal(growth_of(&survivors, &tallies[0], &tallies[1], 1),
 			 SMALL * 8 * 3 / 4 + POOL * 3 / 4);
 	assert_int_equal(growth_of(&survivors, &tallies[0], &tallies[1], 2), SMALL * 8 / 4);
@@ -238,7 +241,7 @@ static void a_pool_belongs_to_the_call_stacks_whose_blocks_point_into_it(void **
 	assert_int_equal(survivors_find(&retain, &blocks, 10000000000, &survivors), 0);
 	assert_int_equal(survivors.list.count, 2);
 	vec_free(&survivors.list);
-	/* Blocks that are younger than the scan are none of it, whatever lay there. */
+	/* Blocks younger than the scan are not in it, whatever was at their addresses. */
 	assert_int_equal(survivors_find(&retain, &blocks, 2, &survivors), 0);
 	assert_int_equal(survivors.list.count, 0);
 	vec_free(&survivors.list);

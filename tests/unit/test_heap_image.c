@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Blocks with mappings of their own, and data that looks like them. */
+/* Blocks with separate mappings, and data that look like them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,14 +62,14 @@ static void data_that_looks_like_a_block_is_none_where_malloc_counts_fewer(void 
 	} cases[] = {
 		/* As many as malloc counts: wherever they lie. */
 		{{{10, 20}, {0, 5}}, 2, 15, false, {{0, 5}, {10, 20}}, 2},
-		/* More: those at the start of a mapping, at its end, and beside them. */
+		/* More: those at the start of a mapping, at its end, and next to them. */
 		{{{0, 5}, {5, 9}, {20, 90}, {210, 220}, {270, 290}, {290, 300}},
 		 6,
 		 39,
 		 false,
 		 {{0, 5}, {5, 9}, {270, 290}, {290, 300}},
 		 4},
-		/* What hid others is gone. */
+		/* The block that hid others is gone. */
 		{{{50, 98}, {90, 95}, {95, 100}}, 3, 10, false, {{90, 95}, {95, 100}}, 2},
 		/* None is counted. */
 		{{{10, 20}, {30, 40}}, 2, 0, false, {{0, 0}}, 0},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a walk may hand over: no more than the target's memory has room for. */
+/* Limits of a walk's findings: as many as the target's memory has room for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #define OCCUPIED (16ull << 20)
 #define OBJECT 0x10000
 #define OBJECTS 16
-#define MANY (1u << 24) /* more than what fits into OCCUPIED, and than what is always allowed */
+#define MANY (1u << 24) /* more than fits into OCCUPIED, and than the fixed allowance */
 
 struct fixture {
 	struct intern strings;
@@ -113,7 +113,7 @@ static void roots_beyond_that_end_the_walk(void **state)
 	assert_in_range(sink->roots.count, OCCUPIED / 2, MANY);
 }
 
-/* As attributes of one object that have names of 16,000 bytes. */
+/* Like attributes of one object with names of 16,000 bytes. */
 static void names_count_by_their_lengths_and_once(void **state)
 {
 	struct fixture *fixture = *state;

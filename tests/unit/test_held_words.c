@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 
-/* A ring is met by its descriptor, and again as the last one that its thread used. */
+/* A ring is found by its descriptor, and again as the one last used by its thread. */
 static void a_word_that_is_read_twice_stays_once_with_its_descriptor(void **state)
 {
 	struct lm_held_word words[] = {

@@ -13,7 +13,7 @@
 
 #define COLUMNS_MAX 100
 
-/* `command` is NULL for the page of all of them. The caller frees it. */
+/* Returns the help page of a command; NULL: of all commands. The caller frees it. */
 static char *page_of(const struct command *command, bool all)
 {
 	char *text = NULL;
@@ -101,7 +101,7 @@ static void no_line_is_wider_than_100_columns(void **state)
 	}
 }
 
-/* Both ways: a command's own options are there, others' are not. */
+/* Both ways: a command's own options are listed, others are not. */
 static void each_page_lists_exactly_the_options_of_its_command(void **state)
 {
 	(void)state;

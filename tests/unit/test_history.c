@@ -235,7 +235,7 @@ static size_t room_of_points(const struct history *history)
 	return sum;
 }
 
-/* A watch grows while it remembers more and more: for 240 snapshots, and no longer. */
+/* A watch grows while its history grows: for 240 snapshots, and no longer. */
 static void a_history_grows_for_240_snapshots_and_no_longer(void **state)
 {
 	_cleanup_(course_free) struct course course = {0};
@@ -309,7 +309,7 @@ static void processes_beyond_the_limit_are_counted_and_the_empty_ones_give_way(v
 	assert_int_equal(course.history.processes.count, 3);
 }
 
-/* Processes have a limit of their own, eight times that of sites by default. */
+/* Processes have a separate limit, eight times that of sites by default. */
 static void steady_processes_do_not_evict_sites_that_hold_nothing(void **state)
 {
 	static const uint32_t counts[] = {2040, 2060};
@@ -329,7 +329,7 @@ static void steady_processes_do_not_evict_sites_that_hold_nothing(void **state)
 	}
 }
 
-/* Its ledger may say that it holds nothing: of mappings, or in a forged recording. */
+/* Its ledger may show zero: for mappings, or in a forged recording. */
 static void a_process_stays_as_long_as_one_of_its_sites_holds_something(void **state)
 {
 	_cleanup_(course_free) struct course course = {

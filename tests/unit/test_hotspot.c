@@ -124,7 +124,7 @@ static void the_stack_of_a_virtual_thread_holds_what_its_frames_refer_to(void **
 	walked_free(&walked);
 }
 
-/* Of a size that cannot be, it is no object. */
+/* With an impossible size it is not an object. */
 static void a_stack_that_contradicts_itself_holds_nothing(void **state)
 {
 	static const uint32_t wrong[][2] = {
@@ -298,8 +298,10 @@ static void regions_have_objects_however_many_there_are(void **state)
 
 #define DEEP_WORDS ((1u << 24) + 32)
 
-/* Of a virtual thread that waits in a recursion (-Xss512m); its last word but one. Most of its
- * pages are not there. */
+/*
+ * The stack of a virtual thread that waits in a recursion (-Xss512m), at its last word but one.
+ * Most of its pages are absent.
+ */
 static void expect_deep_stack(struct forged *forged, uint32_t sp)
 {
 	uint64_t bytes = 32 + DEEP_WORDS * 8ull + DEEP_WORDS / 4;
@@ -338,7 +340,7 @@ static void a_stack_is_read_on_behind_a_page_that_is_not_there(void **state)
 
 #define MANY_CHUNKS ((1u << 21) + 1)
 
-/* Chunks of handles before the one that has some. */
+/* Empty chunks of handles precede one with handles. */
 static void what_loaders_hold_is_a_root_however_many_handles_there_are(void **state)
 {
 	struct forged *forged = *state;
@@ -386,7 +388,7 @@ static void threads_hold_objects_however_many_there_are(void **state)
 	walked_free(&walked);
 }
 
-/* The operand is at any byte of an instruction; an address inside a block is none. */
+/* The operand is at any byte of an instruction; an address inside a block does not count. */
 static void a_block_that_compiled_code_has_as_an_operand_is_held(void **state)
 {
 	static const char name[] = "compiled code";
@@ -465,7 +467,7 @@ static void expect_sessions(struct forged *forged, const char *version, bool unt
 	walked_free(&walked);
 }
 
-/* From 27 on the class in a header is always compressed: no flag says so. */
+/* From 27 on the class in a header is always compressed, without a flag. */
 static void headers_are_compressed_without_a_flag(void **state)
 {
 	struct forged *forged = *state;
@@ -518,7 +520,7 @@ static void a_vm_that_contradicts_its_description_is_refused_by_the_check(void *
 	expect_why(&forged->memory, "the header of its objects is not as described");
 	forged_put(mirror + 16, forged_klass(FORGED_OBJECT));
 
-	/* Of the young generation's three spaces none is where the mirrors are. */
+	/* None of the young generation's three spaces contains the mirrors. */
 	kept = forged_word(bottom + 32);
 	forged_put(bottom + 32, kept + 8);
 	expect_why(&forged->memory, "its collector keeps objects elsewhere");
@@ -614,7 +616,7 @@ static void virtual_threads_are_counted_by_where_they_wait(void **state)
 	task_report_free(&virtual);
 }
 
-/* It has the frames of the thread that carries it, and those of another state are apart. */
+/* It has the frames of its carrier thread, and those of another state are separate. */
 static void a_virtual_thread_that_is_mounted_is_where_its_carrier_is(void **state)
 {
 	struct forged *forged = *state;
@@ -742,7 +744,7 @@ static void what_is_not_listed_of_threads_is_said(void **state)
 /* A collection came between, and they are read again. */
 static void values_that_are_read_again_are_counted_once(void **state)
 {
-	static const uint64_t left[] = {2, 8}; /* those of virtual threads, and the others */
+	static const uint64_t left[] = {2, 8}; /* of virtual threads, and of others */
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(left); i++) {
@@ -771,7 +773,7 @@ static uint64_t put_number(uint64_t at, uint32_t number)
 
 #define MANY_SCOPES 200
 
-/* As compilers of interpreters' trees inline them. */
+/* As compilers inline the trees of interpreters. */
 static void calls_that_are_inlined_in_each_other_are_all_read(void **state)
 {
 	struct forged *forged = *state;
@@ -837,7 +839,7 @@ static void a_thread_that_is_listed_twice_is_one(void **state)
 	java_thread_report_free(&report);
 }
 
-/* Until 11 each leads to the next one, and there is no list. */
+/* Up to 11 each points to the next one, without a list. */
 static void threads_without_a_list_are_linked(void **state)
 {
 	struct forged *forged = *state;
@@ -898,7 +900,7 @@ static void what_a_vm_has_off_its_heap_is_counted(void **state)
 	java_memory_free(&java);
 }
 
-/* What costs more than the process has memory is said to be unknown, and is no number. */
+/* A value that would cost more than the process's memory is reported as unknown. */
 static void what_cannot_be_read_to_its_end_is_not_known(void **state)
 {
 	struct forged *forged = *state;
@@ -1008,8 +1010,10 @@ static void threads_and_memory_of_nonsense_do_no_harm(void **state)
 #define Z_TABLES (Z_MAPS + 0x1000)
 #define Z_PLACE 3u /* of 5 */
 
-/* Objects at 5 words in the second granule were moved: in a generation that is `number`, to there.
- * Their entry is in the place that the VM's hash of 5 gives, 8 long, or in one behind it. */
+/*
+ * Moves objects at 5 words in the second granule: in generation `number`, to `to`. Their entry is
+ * at the index that the VM's hash of 5 gives, of 8, or after it.
+ */
 static void z_move(uint32_t number, uint64_t to, uint32_t place)
 {
 	uint64_t table = Z_TABLES + number * 0x100ull;
@@ -1072,8 +1076,10 @@ static void a_reference_of_an_older_colour_leads_to_where_its_object_was_moved(v
 	target_memory_close(&memory);
 }
 
-/* Of the four colours the first one is good; the lower bit of their number is the young
- * generation's. */
+/*
+ * The first of the four colours is good; the lower bit of their number belongs to the young
+ * generation.
+ */
 static void a_colour_has_the_generation_in_which_an_object_was_moved(void **state)
 {
 	const uint64_t address = Z_BASE | (Z_GRANULE + 40), other = Z_BASE | (4 * Z_GRANULE + 40);

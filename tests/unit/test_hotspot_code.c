@@ -154,7 +154,7 @@ static void other_code_has_the_name_of_its_block(void **state)
 	close_code(&opened);
 }
 
-/* What lies at the address of a method that was unloaded may be anything, and is not shown. */
+/* The address of an unloaded method may contain anything, and is not shown. */
 static void what_is_no_method_any_more_has_no_name(void **state)
 {
 	struct forged *forged = *state;

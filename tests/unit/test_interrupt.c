@@ -23,7 +23,7 @@
 /* Longer than two signals count as one. */
 #define LATER_US 300000
 
-/* The exit code of a child that runs this; one that gets through gives NOT_ENDED. */
+/* Returns the exit code of a child that runs the function, or NOT_ENDED if it returns. */
 static int outcome(void (*run)(void))
 {
 	pid_t pid = fork();

@@ -89,7 +89,7 @@ static void records_that_contradict_themselves_are_left_out(void **state)
 	put_usual(fixture);
 	for (uint64_t i = 0; i < 64; i++)
 		put_slab(fixture, fixture->extents + (100 + i) * PAGE, CLASS_8, PAGE, 0);
-	/* Its bits do not add up; one that is as large as everything; one beyond all memory. */
+	/* Its bits do not add up; one as large as everything; one beyond all memory. */
 	put_slab(fixture, fixture->extents + 200 * PAGE, CLASS_8, PAGE, 5)[8] = 1;
 	put_extent(fixture, fixture->extents + 201 * PAGE, PAGE, bits_of(CLASS_20480, 0, 0, 0))[2] =
 		1ull << 50;
@@ -140,7 +140,7 @@ static void what_is_no_tree_is_not_found(void **state)
 	struct fixture *fixture = *state;
 
 	assert_int_equal(made_find(&fixture->memory), -ENOENT);
-	/* Records of another page than the one that leads to them. */
+	/* Records of another page than the one that points to them. */
 	put_usual(fixture);
 	for (uint32_t i = 1; i < fixture->record_count; i++)
 		at(fixture->records + i * 128ull)[1] += 1 + PAGE * i;
@@ -177,8 +177,10 @@ static void without_arenas_caches_are_not_known(void **state)
 	heap_free(&heap);
 }
 
-/* 5.3.1 counts two parts of what a base has given out, and has blocks of any number of pages; each
- * version and each way to build it has its structures longer or shorter. */
+/*
+ * 5.3.1 counts two parts of a base's allocations, and has blocks of any number of pages; each
+ * version and build has its structures longer or shorter.
+ */
 static void places_of_newer_versions_are_found_by_what_adds_up(void **state)
 {
 	struct fixture *fixture = *state;
@@ -211,7 +213,7 @@ static void places_of_newer_versions_are_found_by_what_adds_up(void **state)
 	heap_free(&heap);
 }
 
-/* And each node counts once: the second one leads to what the first one does. */
+/* Each node counts once: the second one points to the targets of the first. */
 static void a_tree_of_three_levels_is_walked(void **state)
 {
 	struct fixture *fixture = *state;
@@ -252,7 +254,7 @@ static void what_is_its_own_must_add_up(void **state)
 	heap_free(&heap);
 }
 
-/* Another variable of it leads to the first arena. */
+/* Another variable of jemalloc's leads to the first arena. */
 static void the_array_of_arenas_is_known_from_a_copy_of_its_first(void **state)
 {
 	struct fixture *fixture = *state;
@@ -318,8 +320,7 @@ static void long_bitmaps_that_contradict_themselves_are_left_out(void **state)
 	heap_free(&heap);
 }
 
-/* Each arena has blocks of its own: many that lead to the same ones would take hours, and all
- * memory. */
+/* Each arena has separate blocks: many that share blocks would take hours, and all memory. */
 static void arenas_that_share_their_blocks_end(void **state)
 {
 	struct fixture *fixture = *state;

@@ -66,7 +66,7 @@ static void frames_of_the_library_itself_are_left_out(void **state)
 	heap_profile_free(&profile);
 }
 
-/* Each of them must hold, or the profile is refused as a whole. */
+/* Each condition must hold, or the whole profile is refused. */
 static void what_contradicts_itself_is_not_believed(void **state)
 {
 	struct forged *forged = *state;
@@ -104,7 +104,7 @@ static void without_code_behind_it_there_is_no_table(void **state)
 	heap_profile_free(&profile);
 }
 
-/* Every block is in a profile in which all samples stand for themselves. */
+/* Every block is in a profile at a rate of one. */
 static void a_rate_of_one_is_exact(void **state)
 {
 	struct forged *forged = *state;

@@ -21,7 +21,7 @@ static void pages_that_objects_are_cut_from_are_distinguished_from_the_others(vo
 		{"___kmalloc_large_node", {"alloc_skb", "x"}, KIND_SLAB_PAGES},
 		{"__get_free_pages", {"pte_alloc_one", "x"}, KIND_PAGES},
 		{NULL, {NULL, "x"}, KIND_PAGES},
-		/* A page table that is needed while a slab is made is none. */
+		/* A page table needed while a slab is made does not count. */
 		{NULL, {"a", "b", "c", "d", "allocate_slab"}, KIND_PAGES},
 	};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the kernel counts for a process, and what its slab caches hold. */
+/* The kernel's counts for a process, and the contents of its slab caches. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

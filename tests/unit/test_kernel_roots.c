@@ -20,10 +20,10 @@
 #include "report/retain_result.h"
 #include "trace/probe/held_words.h"
 
-/* What BPF would have read. */
+/* The words that BPF would have read. */
 static struct held_list given;
 
-/* In place of the one that reads a map of the kernel's. */
+/* Replaces the function that reads a kernel map. */
 int held_words_list(const struct held_words *held, struct held_list *list)
 {
 	(void)held;

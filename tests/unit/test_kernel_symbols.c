@@ -59,7 +59,7 @@ static void an_address_belongs_to_the_function_before_it(void **state)
 		 * before. */
 		{0xffffffff81000200, "helper", "kernel", 0x100},
 		{0xffffffff81000201, "alloc_pipe_info", "kernel", 1},
-		/* The first of two names; data is no function. */
+		/* The first of two names; data are not functions. */
 		{0xffffffff81000010, "_stext", "kernel", 0x10},
 		{0xffffffff81000580, "bpf_trace_run6", "kernel", 0x180},
 		{0xffffffff81000610, "weak_function", "kernel", 0x10},
@@ -67,7 +67,7 @@ static void an_address_belongs_to_the_function_before_it(void **state)
 		{0xffffffffc0001110, "module_open", "some_module", 0x10},
 		{0xffffffffc0003010, "other_open", "other", 0x10},
 		{0xffffffff80fffff0, NULL, NULL, 0},
-		{0xffffffff81200700, NULL, NULL, 0}, /* too far behind the last one */
+		{0xffffffff81200700, NULL, NULL, 0}, /* too far after the last one */
 	};
 	struct kernel_symbols *symbols = symbols_of(kallsyms);
 
@@ -96,9 +96,12 @@ static void a_stack_begins_with_the_caller_of_the_allocator(void **state)
 {
 	static const uint64_t addresses[] = {
 		0xffffffffc0009999, /* leakmon's own program, loaded after the names were read */
-		0xffffffff81000410, 0xffffffff81000310, 0xffffffff81000210,
-		0xffffffff81000110, 0xffffffff81000310, /* an allocator further out is no allocator
-							   of this block */
+		0xffffffff81000410,
+		0xffffffff81000310,
+		0xffffffff81000210,
+		/* an allocator further out did not allocate this block */
+		0xffffffff81000110,
+		0xffffffff81000310,
 		0xffffffff81000110,
 	};
 	struct kernel_symbols *symbols = symbols_of(kallsyms);

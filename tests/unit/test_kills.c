@@ -17,7 +17,7 @@
 
 #define VICTIM_PID 4999999 /* beyond the kernel's: nothing can be read of it */
 
-/* Instead of the BPF program: what is in its ring, and the handler. */
+/* Replaces the BPF program: the contents of its ring, and the handler. */
 static struct {
 	int error;
 	unsigned reported;
@@ -73,7 +73,10 @@ static int file_of(const char *text)
 	return fd;
 }
 
-/* A process that this poll found gone, in a group that has counted a kill since the one before. */
+/*
+ * Makes a process that this poll finds gone, in a group that has counted a kill since the previous
+ * poll.
+ */
 static void poll_with_a_victim(struct triage *triage)
 {
 	struct group *group = calloc(1, sizeof(*group));

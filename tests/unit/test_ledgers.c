@@ -33,7 +33,7 @@ static void realloc_frees(struct lm_ledger *ledger)
 	ledger->settled++;
 }
 
-/* It has failed, or its thread was killed in it. */
+/* realloc() has failed, or its thread was killed in it. */
 static void realloc_restores(struct lm_ledger *ledger)
 {
 	ledger->begun++;

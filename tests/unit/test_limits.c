@@ -101,7 +101,7 @@ static void the_limit_of_each_group_is_watched(void **state)
 		group_make(&groups, directory, i);
 	assert_int_equal(limits_poll(&limits, &groups, 1), 0);
 	assert_int_equal(count_near(&limits), MANY_GROUPS);
-	/* Those that have gone, and their neighbours, are not mixed up. */
+	/* Limits that have gone are not confused with their neighbours. */
 	free(groups.list.items[0]->path);
 	free(groups.list.items[0]);
 	groups.list.items[0] = groups.list.items[--groups.list.count];

@@ -176,7 +176,7 @@ static void the_function_around_keeps_its_name_and_offset(void **state)
 	naming_free(symbolizer);
 }
 
-/* A copy of this program, in which the last string of a section goes on for ever. */
+/* Makes a copy of this program in which the last string of a section has no end. */
 static int copy_without_end(const char *name)
 {
 	_cleanup_close_ int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Memory of the machine that is no process's: texts of the kernel, and what grows. */
+/* Memory of the machine that belongs to no process: texts of the kernel, and growth. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,7 +76,7 @@ static char *line_of(const struct triage_machine *report, bool all)
 	return text;
 }
 
-/* 12 MiB of slab a minute, beside page tables that stand still. */
+/* 12 MiB of slab a minute, with constant page tables. */
 static void what_grows_is_named_with_its_rate(void **state)
 {
 	_cleanup_(machine_free) struct machine machine = {0};

@@ -119,7 +119,7 @@ static enum trend_verdict judged(struct suspect *suspect)
 	return suspect->entry.growth.verdict;
 }
 
-/* One of them is looked at each time that some seconds have passed, with nothing saved up. */
+/* One suspect is looked at each time some seconds have passed; unused time is not saved up. */
 static void what_was_not_looked_at_is_not_called_leaking(void **state)
 {
 	struct suspect suspect;
@@ -138,7 +138,7 @@ static void what_was_not_looked_at_is_not_called_leaking(void **state)
 	/* Its memory will never be read. */
 	*managed = (struct managed_growth){.unreadable = true};
 	assert_int_equal(judged(&suspect), TREND_LEAKING);
-	/* What is far down the list was looked at, too. */
+	/* Entries far down the list were examined, too. */
 	*managed = (struct managed_growth){
 		.runtime = {.key = "hotspot", .name = "JVM", .collects = true},
 		.first_s = 1,
@@ -180,7 +180,7 @@ a_heap_that_is_collected_is_looked_at_twice_and_grows_by_1_mib_before_a_verdict(
 	}
 }
 
-/* A container of a JVM that fills its young generation, and others in it. */
+/* A container with a JVM that fills its young generation, and others. */
 static void a_group_is_not_called_leaking_for_processes_that_are_not(void **state)
 {
 	static const struct {

@@ -26,7 +26,7 @@ static char *file_read(const char *path)
 	return text;
 }
 
-/* Whether `text` has `words` with no letter of a longer name behind it. */
+/* Returns whether `text` has `words`, not followed by a letter of a longer name. */
 static bool has_word(const char *text, const char *words)
 {
 	size_t length = strlen(words);

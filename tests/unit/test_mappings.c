@@ -19,7 +19,7 @@
 #define PROCESS (UINT64_C(77) << 32 | 5)
 #define OTHER (UINT64_C(78) << 32 | 9)
 
-/* --- /proc/PID/maps in these tests --- */
+/* -------- /proc/PID/maps in these tests */
 
 struct area {
 	uint64_t start, end; /* pages */
@@ -57,7 +57,7 @@ static struct mappings *mappings_on(const struct area *given, size_t count)
 	return mappings_new(read_areas);
 }
 
-/* --- events --- */
+/* -------- events */
 
 static int apply(struct mappings *mappings, struct lm_mapping_event event)
 {
@@ -80,7 +80,7 @@ static void map(struct mappings *mappings, uint64_t start, uint64_t length, uint
 	EVENT(mappings, LM_MAPPING_INSERT, .start = start, .length = length, .site = site);
 }
 
-/* --- what they must come to --- */
+/* -------- expected result */
 
 struct model {
 	uint32_t pages[PAGES]; /* the site, or 0 */
@@ -129,7 +129,7 @@ static void expect_model(const struct mappings *mappings, const struct model *mo
 
 #define expect_pages(mappings, ...) expect_model(mappings, &(struct model){.pages = {__VA_ARGS__}})
 
-/* --- a random program --- */
+/* -------- a random program */
 
 static uint64_t seed = 2463534242u;
 
@@ -188,7 +188,7 @@ static void step_unmap(struct mappings *mappings, struct model *model, uint64_t 
 	EVENT(mappings, LM_MAPPING_DONE);
 }
 
-/* Grows or shrinks where it stands, if there is room. */
+/* Grows or shrinks in place, if there is room. */
 static void step_resize(struct mappings *mappings, struct model *model, uint64_t start,
 			uint64_t length, uint32_t site)
 {
@@ -262,7 +262,7 @@ static void a_random_program_agrees_with_a_page_model(void **state)
 	mappings_free(mappings);
 }
 
-/* --- one rule at a time --- */
+/* -------- one rule at a time */
 
 static void a_partial_unmap_leaves_both_sides(void **state)
 {
@@ -316,7 +316,7 @@ static void what_was_there_before_is_not_counted_and_its_end_neither(void **stat
 	mappings_free(mappings);
 }
 
-/* Else what a lost event had mapped would pass for older. */
+/* Otherwise a mapping whose event was lost would pass for older. */
 static void what_was_there_before_is_what_stood_when_the_watch_began(void **state)
 {
 	static const struct area before[] = {{.start = 2, .end = 4}};

@@ -107,7 +107,7 @@ static void the_part_that_makes_up_half_decides(void **state)
 	}
 }
 
-/* Each case has the share of live blocks beside memory that malloc or the kernel keeps. */
+/* Each case has the share of live blocks in memory that malloc or the kernel retains. */
 static void no_report_calls_a_growth_a_leak_and_none(void **state)
 {
 	static const struct {
@@ -216,7 +216,7 @@ static void from_four_arenas_more_on_they_are_named(void **state)
 	}
 }
 
-/* What a conclusion gets of a runtime's own figures. */
+/* Counts a runtime's own figures for a conclusion. */
 static struct runtime_memory counted(const char *runtime, const void *figures)
 {
 	struct runtime_memory memory = {0};
@@ -225,7 +225,9 @@ static struct runtime_memory counted(const char *runtime, const void *figures)
 	return memory;
 }
 
-/* What lived after the last collection, how many there were; the heap grows by 10 MiB. */
+/*
+ * Bytes that survived the last collection, and the number of collections; the heap grows by 10 MiB.
+ */
 static void growth_that_the_target_of_go_allows_is_no_leak(void **state)
 {
 	static const struct {
@@ -261,8 +263,10 @@ static void growth_that_the_target_of_go_allows_is_no_leak(void **state)
 	}
 }
 
-/* A JVM's readings, each later one with 10 MiB more of heap: what is outside Eden, and how often
- * all was collected; and what the last one then says. */
+/*
+ * A JVM's readings, each with 10 MiB more of heap: bytes outside Eden, and the number of full
+ * collections; and the resulting text.
+ */
 static void a_jvm_leaks_only_by_what_its_collections_leave(void **state)
 {
 	static const struct {
@@ -273,7 +277,7 @@ static void a_jvm_leaks_only_by_what_its_collections_leave(void **state)
 		} readings[5];
 	} runs[] = {
 		{"No collection of the whole heap", false, true, {{20, 1}, {30, 1}, {40, 1}}},
-		/* Garbage of before is no measure: the first collection gives one. */
+		/* Earlier garbage is no baseline: the first collection gives one. */
 		{"left 12.0 MiB outside Eden, -8.00 MiB since the first reading",
 		 false,
 		 true,
@@ -294,7 +298,7 @@ static void a_jvm_leaks_only_by_what_its_collections_leave(void **state)
 		 false,
 		 false,
 		 {{20, 1}, {30, 1}, {12, 2}, {20, 3}, {30, 4}}},
-		/* What was held at the first reading cannot be more than what there was. */
+		/* At the first reading, live bytes cannot exceed the heap. */
 		{"left 60.0 MiB outside Eden, +40.0 MiB since the first one",
 		 false,
 		 false,
@@ -331,7 +335,7 @@ static void a_jvm_leaks_only_by_what_its_collections_leave(void **state)
 	}
 }
 
-/* The same of .NET, whose collector has a budget instead of a limit. */
+/* The same for .NET, whose collector has a budget instead of a limit. */
 static void a_dotnet_heap_leaks_only_by_what_its_collections_leave(void **state)
 {
 	static const struct {
@@ -470,10 +474,10 @@ static void page_tables_grow_beside_rss(void **state)
 		 "11.0 MiB → 339.0 MiB, which no figure of Rss has: a large sparse address range "
 		 "stays mapped. munmap(2) it"},
 		{11 * MIB, 12 * MIB - 1, MEMORY_STEADY, "no growth"},
-		/* 1 % of what there was, page tables included. */
+		/* 1 % of the total, page tables included. */
 		{300 * MIB, 303 * MIB, MEMORY_STEADY, "no growth"},
 		{339 * MIB, 11 * MIB, MEMORY_STEADY, "shrank"},
-		/* Of an older recording nobody knows. */
+		/* Unknown in an older recording. */
 		{0, 339 * MIB, MEMORY_STEADY, "no growth"},
 	};
 
@@ -530,7 +534,7 @@ static void copies_of_pages_that_fork_shared_are_growth(void **state)
 		enum memory_verdict verdict;
 	} readings[] = {
 		{{4, 200, 0}, {157, 47, 0}, 160, 153, MEMORY_UNSHARED_GROWS},
-		/* It allocated 20 MiB besides. */
+		/* It also allocated 20 MiB. */
 		{{4, 200, 0}, {44, 180, 0}, 40, 20, MEMORY_MIXED},
 		/* A relative ended: its pages are the other's, without a copy. */
 		{{4, 200, 0}, {154, 50, 0}, 0, 0, MEMORY_STEADY},
@@ -577,7 +581,7 @@ static void a_mapping_of_fixed_size_bounds_what_fills_it(void **state)
 {
 	static const struct {
 		struct memory_fillable before, now;
-		const char *why; /* not all is known of the allocator */
+		const char *why; /* part of the allocator is unknown */
 		enum memory_verdict verdict;
 		bool no_leak, unproven;
 		const char *words;
@@ -669,7 +673,7 @@ static void a_mapping_of_fixed_size_bounds_what_fills_it(void **state)
 	}
 }
 
-/* A leak of 30 MiB beside a block of 100 MiB that fills by 40. */
+/* A leak of 30 MiB, with a block of 100 MiB that fills by 40. */
 static void a_leak_beside_what_fills_is_told(void **state)
 {
 	struct memory_process before = {.pid = 7}, now = {.pid = 7};

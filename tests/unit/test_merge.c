@@ -198,7 +198,7 @@ static void a_build_has_the_number_of_hosts_on_which_it_grows(void **state)
 	paths_free(paths);
 }
 
-/* A host that was recorded an hour before the others: its series is judged within its own time. */
+/* A host recorded an hour before the others: its series is judged within its own time. */
 static void what_was_recorded_at_another_time_is_judged_by_it(void **state)
 {
 	_cleanup_(view_free) struct view view = {0};

@@ -77,7 +77,7 @@ static void what_is_no_map_is_not_found(void **state)
 	assert_int_equal(made_find(&fixture->memory), -ENOENT);
 	record = put_usual(fixture);
 	assert_int_equal(made_find(&fixture->memory), 0);
-	/* About other addresses than those of its place in the root, or in the part. */
+	/* Addresses other than those of its index in the root, or in the part. */
 	element = fixture->map + fixture->built->root_header + record / PART_SPAN * 8;
 	at(element)[100] = at(element)[0];
 	at(element)[0] = 0;
@@ -128,7 +128,7 @@ static void a_page_and_a_part_count_once(void **state)
 	heap_free(&heap);
 }
 
-/* Without one that says the same of the place, what lies between pages is not known. */
+/* Without an arena that agrees, memory between pages is unknown. */
 static void an_arena_must_say_what_its_pages_say(void **state)
 {
 	struct fixture *fixture = *state;

@@ -156,7 +156,7 @@ static void a_segment_that_contradicts_itself_is_left_out(void **state)
 		else if (i == 2)
 			page[1] += 1ull << 32; /* more blocks than there is room for */
 		else
-			page[3] = 100 | 12ull << 32; /* a size that is none */
+			page[3] = 100 | 12ull << 32; /* an invalid size */
 		made_read(&fixture->memory, &heap);
 		assert_int_equal(heap.broken, 1);
 		assert_non_null(heap.why);

@@ -18,7 +18,7 @@
 #include "binary/parse/image.h"
 #include "unit/elf_fixture.h"
 
-/* Enough for a section of what compresses well. */
+/* Room for a section of well-compressible data. */
 #define ROOM (1u << 20)
 
 struct holder {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Lines that come later than names, of this very program. */
+/* Lines that arrive later than names, of this very program. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -139,7 +139,7 @@ static void a_crash_costs_lines_and_no_names(void **state)
 	assert_int_equal(symbolizer_find_lines(stage.symbolizer, -1), 0);
 	frame = name_one(&stage, known_address(), LINES_KNOWN);
 	assert_lineless(&frame);
-	/* Nothing is asked again: it is known that there is none. */
+	/* Nothing is requested again: it is known that there is none. */
 	frame = name_one(&stage, (uintptr_t)clear_stage + 1, LINES_WAIT);
 	assert_string_equal(frame.function, "clear_stage");
 	assert_null(frame.file);

@@ -20,7 +20,7 @@ static void slots_are_counted_as_musl_counts_them(void **state)
 	assert_int_equal(heap.figures[ALLOCATOR_ALLOCATED], LIVE_BYTES);
 	assert_int_equal(heap.figures[ALLOCATOR_ACTIVE], 7 * PAGE);
 	assert_int_equal(heap.figures[ALLOCATOR_METADATA], PAGE);
-	/* The slot that has a group is no block. */
+	/* The slot that contains a group is not a block. */
 	run = heap_at(&heap, SLOT_4080(fixture, 1) + 100);
 	assert_int_equal(run->block, 240);
 	assert_int_equal(run->count, 16);
@@ -61,7 +61,7 @@ static void what_is_no_list_is_not_found(void **state)
 	assert_int_equal(made_find(&fixture->memory), -ENOENT);
 }
 
-/* A group that is left out may be what a larger one's slot has, so nothing is certain then. */
+/* A dropped group may be the content of a larger one's slot, so nothing is certain. */
 static void groups_that_contradict_themselves_make_it_uncertain(void **state)
 {
 	struct fixture *fixture = *state;
@@ -70,7 +70,7 @@ static void groups_that_contradict_themselves_make_it_uncertain(void **state)
 		uint32_t word;
 		uint64_t value;
 	} wrong[] = {
-		{2, fixture->groups + 40 * PAGE}, /* what lies there does not lead back */
+		{2, fixture->groups + 40 * PAGE}, /* its target does not point back */
 		{2, UINT64_MAX},
 		{3, 3 | 3ull << 32},		      /* free twice */
 		{3, 1ull << 20},		      /* beyond its slots */
@@ -124,7 +124,7 @@ static void a_list_that_does_not_end_ends(void **state)
 	made_read(&fixture->memory, &heap);
 	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 2 + 13 + 1);
 	heap_free(&heap);
-	/* It leads elsewhere than to the last one. */
+	/* It does not lead to the last area. */
 	at(fixture->areas)[1] = 0;
 	made_read(&fixture->memory, &heap);
 	assert_false(heap.blocks_certain);

@@ -80,7 +80,7 @@ static void values_do_not_await_the_last_finalisers(void **state)
 	walked_free(&walked);
 }
 
-/* The symbols are gone; a table of which a value is no block is none. */
+/* Without symbols; a table with a value that is not a block does not count. */
 static void finalisers_of_a_stripped_program_are_found_by_their_shape(void **state)
 {
 	struct forged *forged = *state;
@@ -169,7 +169,7 @@ static void what_contradicts_itself_is_not_read(void **state)
 
 	forged_chunk(second, FORGED_OTHER_CHUNK_BYTES, first); /* in a circle */
 	expect_why(&forged->memory, "chunks");
-	forged_chunk(second, FORGED_OTHER_CHUNK_BYTES + 0x1000, 0); /* not what its sum is */
+	forged_chunk(second, FORGED_OTHER_CHUNK_BYTES + 0x1000, 0); /* not its sum */
 	expect_why(&forged->memory, "chunks");
 	forged_chunk(second, 1ull << 46, 0);
 	expect_why(&forged->memory, "chunks");
@@ -223,7 +223,8 @@ static void a_table_of_finalisers_ends_where_its_block_does(void **state)
 	forged_put(forged->finalisable_first + 24, UINT64_MAX);
 	walk(&forged->memory, &walked);
 	assert_int_equal(walked.sink.roots.count, 3);
-	assert_int_equal(REPORT(&walked)->nonsense, 1); /* what awaits them is not known */
+	/* the objects that await them are unknown */
+	assert_int_equal(REPORT(&walked)->nonsense, 1);
 	walked_free(&walked);
 	forged_put(forged->finalisable_first + 16, FORGED_FINALISERS + 1);
 	forged_put(forged->finalisable_first + 24, FORGED_FINALISERS);
@@ -259,7 +260,7 @@ static void the_stack_for_signals_is_the_kernels(void **state)
 	for (size_t i = 0; i < walked.sink.roots.count; i++)
 		assert_true(walked.sink.roots.items[i].node != heap_sink_node(&walked.sink, other));
 	walked_free(&walked);
-	/* Any of that size may be one, whatever is in it. */
+	/* Any block of that size may be a signal stack, whatever its contents. */
 	other = forged_memory_malloc(&forged->memory, bytes);
 	forged_put(other + 64, 1);
 	walk(&forged->memory, &walked);
@@ -267,7 +268,7 @@ static void the_stack_for_signals_is_the_kernels(void **state)
 	walked_free(&walked);
 }
 
-/* Of a heap image with so many threads. */
+/* Counts them in a heap image with that many threads. */
 static size_t signal_stacks_of(const struct forged *forged, uint64_t blocks, size_t threads)
 {
 	uint64_t bytes = (uint64_t)sysconf(_SC_SIGSTKSZ), *starts, *sizes;
@@ -300,12 +301,12 @@ static void each_of_many_threads_has_a_stack_for_signals(void **state)
 {
 	assert_int_equal(signal_stacks_of(*state, 300, 1000), 300);
 	assert_int_equal(signal_stacks_of(*state, 300, 300), 300);
-	/* Not all of them are. */
+	/* Not all blocks are signal stacks. */
 	assert_int_equal(signal_stacks_of(*state, 300, 200), 200);
 	assert_int_equal(signal_stacks_of(*state, 300, 1), 64);
 }
 
-/* As the unison of Debian 12 has it. */
+/* In the form of Debian 12's unison. */
 static void programs_for_older_libraries_have_smaller_stacks_for_signals(void **state)
 {
 	struct forged *forged = *state;

@@ -145,7 +145,7 @@ static void domains_and_sizes_of_5_0_are_read(void **state)
 	expect_older(*state, true);
 }
 
-/* Those of a domain that has ended; the statistics lead to them in a stripped program. */
+/* Pools of an ended domain; in a stripped program the statistics lead to them. */
 static void pools_that_no_domain_has_are_found_by_their_statistics(void **state)
 {
 	struct forged *forged = *state;
@@ -353,7 +353,7 @@ static void a_million_finalisers_are_roots(void **state)
 	walked_free(&walked);
 }
 
-/* By its table it holds more values than it has words. */
+/* According to its table it holds more values than it has words. */
 static void a_frame_that_holds_more_than_the_stack_is_not_known(void **state)
 {
 	struct forged *forged = *state;
@@ -372,7 +372,7 @@ static void a_frame_that_holds_more_than_the_stack_is_not_known(void **state)
 	walked_free(&walked);
 }
 
-/* A collection leaves headers of nothing behind. */
+/* A collection leaves empty headers. */
 static void a_minor_heap_that_is_collected_is_left_out(void **state)
 {
 	struct forged *forged = *state;

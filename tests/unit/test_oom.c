@@ -130,7 +130,7 @@ static void no_kill_is_left_uncounted_however_many_names_there_are(void **state)
 	assert_in_range(nameless, 1, MANY_NAMES / 2);
 }
 
-/* Those that held most, of the latest one only. */
+/* The largest ones of the latest kill only. */
 static void the_last_ones_sites_are_kept_until_the_next_kill(void **state)
 {
 	struct frame frame = {.function = "leak", .module = "/bin/app", .line = 7};

@@ -336,7 +336,7 @@ static void rows_gather(struct rows *rows)
 	assert_in_range(rows->list.count, 1, 128);
 }
 
-/* Two rows with one name or letter that one command takes. */
+/* Fails for two rows of one command with the same name or letter. */
 static void expect_unique(const struct rows *rows, const struct command *command)
 {
 	for (size_t i = 0; i < rows->list.count; i++) {

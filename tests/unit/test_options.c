@@ -119,7 +119,7 @@ static void without_a_target_it_is_the_triage(void **state)
 	line_free(&line);
 }
 
-/* A server, or whoever is sent reports, does not wait for the end. */
+/* A server, or a destination of pushes, does not wait for the end. */
 static void a_check_reports_at_the_end_unless_an_interval_or_a_server_wants_more(void **state)
 {
 	static const struct {
@@ -346,7 +346,7 @@ static void recordings_are_named_by_words(void **state)
 	line_free(&line);
 }
 
-/* The options of a line determine its command, whatever comes first. */
+/* The options of a line determine its command, in any order. */
 static void a_line_without_a_command_means_what_its_options_imply(void **state)
 {
 	static const struct {

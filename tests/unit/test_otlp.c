@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Prometheus' document as OTLP, and what a process says of its service. */
+/* Prometheus' document as OTLP, and a process's description of its service. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,7 +112,7 @@ static void a_context_is_a_resource_or_has_one(void **state)
 		assert_null(service.attributes[SERVICE_INSTANCE]);
 		service_free(&service);
 	}
-	/* Cut anywhere, it names nothing, or what is whole. */
+	/* Truncated anywhere, it names nothing, or only complete values. */
 	for (size_t size = 0; size < sizeof(process); size++) {
 		struct service service = {0};
 		uint8_t *copy = malloc(size + 1);
@@ -218,14 +218,14 @@ static void every_process_has_its_own_resource(void **state)
 	assert_int_equal(otlp_resource_set(&other, "service.name", "checkout"), 0);
 	assert_int_equal(otlp_resource_set(&other, "host.name", "node1"), 0);
 	bytes = metrics_of(DOCUMENT, &metrics, &size, 0);
-	/* The resources of web, of the one that nobody knows, and of the machine. */
+	/* The resources of web, of the unknown process, and of the machine. */
 	assert_int_equal(occurrences(bytes, size, "node1"), 3);
 	assert_int_equal(occurrences(bytes, size, "shop"), 1);
 	assert_int_equal(occurrences(bytes, size, "a\"b\\"), 1);
 	assert_int_equal(occurrences(bytes, size, "leakmon_outstanding_bytes"), 2);
 	assert_int_equal(occurrences(bytes, size, "leakmon_cpu_seconds_total"), 1);
 	free(bytes);
-	/* Of two services with one series, it is neither. */
+	/* With two services in one series, it is neither. */
 	metrics.subject_count = 2;
 	bytes = metrics_of(DOCUMENT, &metrics, &size, 0);
 	assert_int_equal(occurrences(bytes, size, "shop"), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A call stack on one line: what allocates, and the first line of the program itself. */
+/* A call stack on one line: the allocating function, and the first line of the program itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,13 +73,13 @@ static void a_native_program_shows_its_label_and_its_callers(void **state)
 		  {.function = "main", .module = "/srv/app"}},
 		 "[libtalloc.so.2.4.0+0x5e3e] ← … ← reply_build r.c:12 ← main",
 		 "[libtalloc.so.2.4.0+0x5e3e] ← … ← reply_build r.c:12 ← main"},
-		/* No symbols in the program: there it allocates all the same. */
+		/* No symbols in the program: the allocation is still the program's. */
 		{{{.function = "g_strsplit", .module = "/lib/libglib-2.0.so.0"},
 		  {.module = "/srv/app", .module_offset = 0x12},
 		  {.function = "main", .module = "/srv/app"}},
 		 "g_strsplit ← [app+0x12] ← main",
 		 "g_strsplit ← [app+0x12] ← main"},
-		/* No names at all; no program in the part of the stack that was read. */
+		/* No names at all; no program in the readable part of the stack. */
 		{{{.module = "/lib/libtalloc.so.2", .module_offset = 0x5e3e},
 		  {.why = "callers that were not read"}},
 		 "[libtalloc.so.2+0x5e3e]",

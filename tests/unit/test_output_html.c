@@ -34,7 +34,7 @@ static char *data_text(const char *page)
 	start += strlen(DATA_BEGIN);
 	end = strstr(start, DATA_END);
 	assert_non_null(end);
-	/* The page's own script comes behind it: nothing else began in between. */
+	/* The page's own script follows: nothing else began in between. */
 	assert_int_equal(strncmp(end, DATA_END "\n<script>", strlen(DATA_END "\n<script>")), 0);
 	return strndup(start, (size_t)(end - start));
 }
@@ -246,7 +246,7 @@ static void run_make(struct run *run, uint64_t ticks)
 	run->history.limits.max_times = ticks + 2;
 	for (uint64_t tick = 0; tick < ticks; tick++)
 		run_tick(run, tick);
-	process->sites.count = 2; /* as collect leaves out what holds nothing */
+	process->sites.count = 2; /* as collect omits empty sites */
 	assert_int_equal(report_build(&run->report, &run->snapshot, &options), 0);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Decodes the profile with a reader of its own; the e2e tests use pprof(1). */
+/* Decodes the profile with a separate reader; the e2e tests use pprof(1). */
 #include <zlib.h>
 
 #include "base/cleanup.h"
@@ -151,8 +151,8 @@ static void four_sample_types_add_up(void **state)
 	assert_int_equal(profile.sample_types, 4);
 	assert_int_equal(profile.values, 4);
 	assert_int_equal(profile.samples, 3);
-	/* 4096 in 2, 8192 in 3, 1 in 1; the fixture adds 64 bytes and 2 blocks to what is
-	 * allocated. */
+	/* 4096 in 2, 8192 in 3, 1 in 1; the fixture adds 64 bytes and 2 blocks to the
+	 * allocations. */
 	assert_int_equal(profile.sums[0], 2 + 3 + 1 + 3 * 2);
 	assert_int_equal(profile.sums[1], 4096 + 8192 + 1 + 3 * 64);
 	assert_int_equal(profile.sums[2], 2 + 3 + 1);
@@ -161,7 +161,7 @@ static void four_sample_types_add_up(void **state)
 	assert_true(profile.period_type);
 	assert_string_equal(profile.strings.items[0], "");
 	assert_string_equal(profile.strings.items[profile.default_type], "inuse_space");
-	/* What only passes memory on hides its callers otherwise. */
+	/* Functions that only pass memory on would hide their callers. */
 	assert_int_equal(
 		strncmp(profile.strings.items[profile.dropped_frames], "operator new|", 13), 0);
 	/* redis-server, libstdc++, libstripped. */
@@ -174,7 +174,7 @@ static void four_sample_types_add_up(void **state)
 	fixture_free(&fixture);
 }
 
-/* Blocks are inside mappings: each has columns of its own. */
+/* Blocks are inside mappings: each has separate columns. */
 static void mappings_and_blocks_are_never_in_one_sum(void **state)
 {
 	_cleanup_(profile_free) struct profile profile = {0};

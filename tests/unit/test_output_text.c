@@ -89,7 +89,7 @@ static void a_groups_part_that_grows_comes_first(void **state)
 	group.figures.current = 400 << 20;
 	group.figures.anon = 300 << 20;
 	group.figures.shmem = 100 << 20;
-	group.conclusion.anon = 60 << 10; /* that comes and goes */
+	group.conclusion.anon = 60 << 10; /* normal fluctuation */
 	group.conclusion.shmem = 512 << 10;
 	assert_int_equal(output_find("text")->write[OUTPUT_MEMORY](out, &report), 0);
 	fclose(out);
@@ -327,7 +327,7 @@ static void every_cause_of_loss_has_a_line_of_its_own(void **state)
 	text = golden_render("text", &report);
 	for (line = strstr(text, "\ninexact: "); line; line = strstr(line + 1, "\ninexact: "))
 		lines++;
-	/* LM_LOST_NONE is no loss, nor what is of descriptors. */
+	/* LM_LOST_NONE is not a loss, nor are those of descriptors. */
 	assert_int_equal(lines, LM_DROP_MAX_ + LM_LOST_BEFORE - 1);
 }
 

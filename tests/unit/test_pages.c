@@ -40,7 +40,7 @@ static int setup(void **state)
 
 	fixture->memory = mmap(NULL, PAGES * MEMORY_PAGE, PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	/* What nobody touched is not there, also where the kernel gives huge pages. */
+	/* Untouched memory is absent, even where the kernel gives huge pages. */
 	madvise(fixture->memory, PAGES * MEMORY_PAGE, MADV_NOHUGEPAGE);
 	fixture->start = (uintptr_t)fixture->memory;
 	fixture->pagemap = pagemap_open(live_memory(getpid()));
@@ -157,8 +157,8 @@ static void expect_words(const struct page_table *table, const struct page *page
 }
 
 /*
- * Recently changed memory is read although there is no time; the rest is read later, and memory
- * changed by then has both its words.
+ * Recently changed memory is read even without time; the rest is read later, and memory changed by
+ * then has both its words.
  */
 static void without_patience_only_what_changes_is_looked_at_in_time(void **state)
 {
@@ -322,7 +322,7 @@ static void a_block_is_known_as_long_as_its_header_is_in_the_last_reading(void *
 	assert_int_equal(pages_read(table, &scan), 0);
 	expect_blocks(fixture, (size_t[]){0, 10, 20, 30}, 4);
 
-	/* Changed beside its header; freed; given back. */
+	/* Changed next to its header; freed; given back. */
 	page(fixture, 10)[5] = 1;
 	page(fixture, 20)[0] = 0;
 	assert_int_equal(madvise(page(fixture, 30), MEMORY_PAGE, MADV_DONTNEED), 0);

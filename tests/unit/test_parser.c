@@ -97,7 +97,7 @@ static int count_files(void)
 	return next;
 }
 
-/* Files that differ in their key only: each is opened, and the oldest gives way. */
+/* Files that differ only in their key: each is opened, and the oldest is closed. */
 static void more_files_than_stay_open_can_be_asked_about(void **state)
 {
 	_cleanup_close_ int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which of two paths a person would draw: each case has two roots that lead to one block. */
+/* The path that a person would draw: each case has two roots that reach one block. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -128,7 +128,7 @@ static void expect_root(struct scene *scene, uint32_t block, uint32_t root)
 	retention_free(&retention);
 }
 
-/* A global leads to block 9 by nine others, the second group by block 10. */
+/* A global reaches block 9 through nine others, the second group through block 10. */
 static const struct link long_and_short[] = {
 	{0, 1, 0, false},  {1, 2, 1, false},  {2, 3, 2, false},	 {3, 4, 3, false},
 	{4, 5, 4, false},  {5, 6, 5, false},  {6, 7, 6, false},	 {7, 9, 7, false},
@@ -146,7 +146,7 @@ static void a_frame_that_stays_is_as_good_as_a_global(void **state)
 	expect_root(&scene, 9, 1);
 }
 
-/* The same variable where a function that will return has left it: five steps are better. */
+/* The same variable in the frame of a function that will return: five steps are better. */
 static void a_frame_that_goes_is_worse_than_a_global_a_few_steps_farther(void **state)
 {
 	static const struct link near[] = {{0, 1, 0, false},  {1, 2, 1, false},
@@ -211,8 +211,10 @@ static void the_start_of_a_block_is_plainer_than_its_middle(void **state)
 	expect_root(&scene, 9, 1);
 }
 
-/* A pool at 9, from which block 8 was handed out a link: the first group has all of it; the second
- * one leads to one of its parts by two structures. */
+/*
+ * A pool at 9, from which block 8 was handed out a link: the first group has all of it; the second
+ * group leads to one of its parts by two structures.
+ */
 static void a_pool_is_the_allocator_of_what_others_reach_through_it(void **state)
 {
 	static const struct link links[] = {{0, 1, 0, false},
@@ -237,7 +239,7 @@ static void a_pool_is_the_allocator_of_what_others_reach_through_it(void **state
 	retention_free(&retention);
 }
 
-/* Without another way, it is what is known. */
+/* Without another way, it is the best answer. */
 static void a_pool_that_nobody_else_reaches_is_held_by_its_variable(void **state)
 {
 	static const struct link links[] = {{9, 8, 7, false}, {12, 9, 0, false}};

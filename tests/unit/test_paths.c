@@ -14,8 +14,10 @@
 #include "heap/retain/path_costs.h"
 #include "heap/retain/paths.h"
 
-/* Blocks 0 to 3: a table, two blocks that it points to, one that nothing points to. Node 4 is the
- * variable that points to the table, node 5 leads to all roots. */
+/*
+ * Blocks 0 to 3: a table, two blocks that it points to, one unreachable. Node 4 is the variable
+ * that points to the table, node 5 points to all roots.
+ */
 #define BLOCKS 4
 #define NODES 6
 static uint32_t first[NODES + 1] = {0, 2, 2, 2, 2, 3, 4};
@@ -86,7 +88,9 @@ static void a_path_names_the_field_of_every_step(void **state)
 	assert_int_equal(path_find(&scene->maker, 3, &none), -ENOENT);
 }
 
-/* The table refers weakly to block 3, which nothing holds: what it leads to is freed with that. */
+/*
+ * The table refers weakly to the unreachable block 3: the blocks that it reaches are freed with it.
+ */
 static void a_weak_reference_to_garbage_says_what_a_block_waits_for(void **state)
 {
 	struct scene *scene = *state;
@@ -101,7 +105,7 @@ static void a_weak_reference_to_garbage_says_what_a_block_waits_for(void **state
 	assert_int_equal(classes_count(&scene->classes, &scene->graph, &scene->retention), 0);
 	assert_int_equal(path_find_typical(&scene->maker, 1, &typical), 0);
 	assert_int_equal(typical.awaited, 0 + 1);
-	/* To one that lives. */
+	/* A weak reference to a live block. */
 	weak.to = 1;
 	assert_int_equal(path_find(&scene->maker, 2, &live), 0);
 	assert_int_equal(live.awaited, 0);
@@ -126,8 +130,10 @@ static void what_only_may_be_held_is_no_sample_of_a_pattern(void **state)
 	expect_table(&path, 1, 0);
 }
 
-/* Blocks 4 to 0 are a list; the path ends at its second one, that of the greatest address among
- * those that are held alike. */
+/*
+ * Blocks 4 to 0 are a list; the path ends at its second one, the one with the highest address among
+ * those held alike.
+ */
 static void expect_chain(uint32_t *ends, uint32_t *list, uint64_t length, bool exact)
 {
 	static const struct retention_nodes nodes = {.blocks = 5, .strong = 1, .lasting = 1};
@@ -154,7 +160,7 @@ static void expect_chain(uint32_t *ends, uint32_t *list, uint64_t length, bool e
 	assert_int_equal(path.chain_exact, exact);
 }
 
-/* Of 500 blocks the first ones by address hang on one variable, the others on a second one. */
+/* Of 500 blocks the first ones by address hang on one variable, the others on a second. */
 static void expect_typical(uint32_t of_first, uint32_t lasting, uint32_t group)
 {
 	enum { MANY = 500 };
@@ -270,7 +276,7 @@ static void row_find(struct row *row, uint32_t block, struct path *path)
 	free(row);
 }
 
-/* Three classes take turns behind a head, as thunks do. */
+/* Three classes alternate after a head, like thunks. */
 static void steps_that_take_turns_are_shown_once(void **state)
 {
 	struct row *row = row_new(62);
@@ -366,7 +372,7 @@ static void the_steps_down_a_tree_are_one(void **state)
 	assert_true(path.pile.tree);
 	assert_false(path.pile.chain);
 	assert_int_equal(path.pile.many, TREE_BLOCKS - 1);
-	/* Blocks of every level share it, but for those few where fields say more. */
+	/* Blocks of every level share it, except the few with more specific fields. */
 	assert_in_range(path.sharing, 32, path.sampled);
 }
 
@@ -384,7 +390,7 @@ static void what_joins_again_is_no_tree(void **state)
 	assert_false(path.pile.tree);
 }
 
-/* Two turns are no chain yet; nor do nine classes make one. */
+/* Two rounds are not yet a chain; nor are nine classes. */
 static void few_or_long_turns_are_shown_as_they_are(void **state)
 {
 	struct row *row = row_new(6);
@@ -438,7 +444,7 @@ static void turns_stay_whole_where_a_path_is_cut(void **state)
 	assert_int_equal(path.steps.count, 15);
 }
 
-/* Of the pointers beside each other, the block has one; the path ends behind them. */
+/* Among adjacent pointers, one leads to the block; the path ends after them. */
 static void many_pointers_beside_each_other_are_where_things_pile_up(void **state)
 {
 	enum { WIDE = 20 };
@@ -446,7 +452,7 @@ static void many_pointers_beside_each_other_are_where_things_pile_up(void **stat
 	_cleanup_(path_free) struct path path = {0};
 
 	(void)state;
-	/* Block 0 leads to block 1, that to all others. */
+	/* Block 0 points to block 1, and that to all others. */
 	for (uint32_t i = 2; i < WIDE + 4; i++)
 		row->first[i] = WIDE + 1;
 	for (uint32_t i = 1; i <= WIDE; i++) {
@@ -504,7 +510,7 @@ static void a_second_root_is_named_where_it_is_nearly_as_near(void **state)
 	assert_int_equal(find_other(PATH_COST_STEP, &path), 0);
 	assert_int_equal(path.group, 1);
 	assert_int_equal(path.steps.count, 1);
-	/* Block 1, which the first root alone holds, is no garbage. */
+	/* Block 1, held by the first root alone, is not garbage. */
 	assert_int_equal(path.awaited, 0);
 	assert_int_equal(find_other(PATH_COST_STEP + 1, &none), -ENOENT);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How long a process stands for a heap image: every part of it ends in time, and nothing stays
- * held. */
+/*
+ * How long a process is stopped for a heap image: every part ends in time, and nothing stays
+ * stopped.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -176,7 +178,7 @@ static int tracer_of(pid_t pid)
 	return tracer;
 }
 
-/* As stop.h wants it: by a thread that ends. */
+/* As stop.h requires: by a thread that ends. */
 struct holding {
 	const struct fixture *fixture;
 	uint64_t max_pause_ns;
@@ -236,7 +238,7 @@ static void a_stop_that_takes_too_long_holds_nothing(void **state)
 	assert_int_equal(tracer_of(fixture->child), 0);
 }
 
-/* It is listed as long as the others live, and cannot be traced. */
+/* It is listed while the others live, and cannot be traced. */
 static void a_main_thread_that_has_ended_is_no_refusal(void **state)
 {
 	struct fixture *fixture = *state;
@@ -281,7 +283,7 @@ static void a_picture_of_a_process_that_stands_has_its_stacks(void **state)
 	assert_int_equal(tracer_of(fixture->child), 0);
 }
 
-/* Counts how often it is asked, and agrees when it was so often. */
+/* Counts the calls, and agrees at the `ready_at`-th. */
 struct readiness {
 	unsigned asked, ready_at;
 	pid_t child;
@@ -298,7 +300,7 @@ static bool is_ready(void *context)
 
 static void at_a_bad_moment_it_goes_on_and_is_stopped_again(void **state)
 {
-	/* The last one is never ready: at last it is read all the same. */
+	/* The last process is never ready: in the end it is read nevertheless. */
 	static const unsigned ready_at[] = {1, 4, 0};
 	struct fixture *fixture = *state;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Limits of what a program that samples its own allocations holds, against a known truth: a
- * Poisson process over the bytes, over many seeds.
+ * Limits for a program that samples its own allocations, compared with a known truth: a Poisson
+ * process over the bytes, over many seeds.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -24,7 +24,7 @@ static void the_head_of_a_pool_has_its_end(void **state)
 		{4, 8192, 8200, true},	 /* APR */
 		{2, 4064, 4072, false},	 /* no kind has it there */
 		{0, 4056, 4072, false},	 /* before the end */
-		{0, 4073, 4072, false},	 /* behind it */
+		{0, 4073, 4072, false},	 /* after it */
 		{0, (uint64_t)-8, 4072, false}, {0, 64, 72, false}, /* too small for a pool */
 	};
 

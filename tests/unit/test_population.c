@@ -200,7 +200,7 @@ static void a_new_program_begins_a_new_past(void **state)
 	assert_int_equal(member->series.levels[0].count, 5);
 	child_do(&child, 'n');
 	polled(&population, &child, 5);
-	assert_int_equal(member->series.levels[0].count, 6); /* a new name alone is none */
+	assert_int_equal(member->series.levels[0].count, 6); /* a new name alone starts none */
 	assert_int_equal(write(child.to, "x.", 2), 2);
 	for (int i = 0; i < 3; i++) { /* cat echoes the dot once it runs */
 		char answer = 0;
@@ -272,7 +272,7 @@ static void new_processes_wait_when_there_is_no_time(void **state)
 	assert_true(population.waiting > 1);
 	polled(&population, &child, 1);
 	assert_int_equal(population.waiting, 0);
-	/* Known processes are read all the same. */
+	/* Known processes are still read. */
 	assert_int_equal(population_poll(&population, 2, &none), 0);
 	assert_int_equal(population_find(&population, child.pid)->series.levels[0].count, 2);
 	child_end(&child);

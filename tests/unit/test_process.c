@@ -140,7 +140,7 @@ static void what_was_known_of_a_process_stays_when_it_has_gone_and_goes_when_for
 
 struct visits {
 	uint64_t address; /* of the file of interest */
-	struct dso *dso;  /* that was visited for it */
+	struct dso *dso;  /* visited for it */
 	size_t count, code_after_data, others;
 	bool data;
 };
@@ -161,7 +161,7 @@ static int note_visit(void *context, const struct mapping *mapping, struct dso *
 	return 0;
 }
 
-/* A probe must go by what the file is, not by what it was when it was mapped. */
+/* A probe must follow the present file, not the one at the time of the mapping. */
 static void files_are_visited_code_first_as_they_are_now_unless_they_were_seen(void **state)
 {
 	struct process_table *table = *state;

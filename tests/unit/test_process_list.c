@@ -162,7 +162,7 @@ static void a_32_bit_process_is_detected_by_the_width_of_its_auxiliary_vector(vo
 				 AT_PAGESZ, page,	    AT_CLKTCK, 100,   AT_NULL, 0};
 	const uint32_t narrow[] = {32, 0xf7f5a560, 33, 0xf7f5a000, AT_PAGESZ, page, AT_NULL, 0};
 	const uint32_t arm[] = {AT_IGNORE, 0, AT_IGNORE, 0, 16, 0x3fb0d6, AT_PAGESZ, page, 0, 0};
-	/* Another size of pages, and one that is none: not known. */
+	/* Another page size, and an invalid one: unknown. */
 	const uint32_t other[] = {AT_PAGESZ, page * 2, AT_NULL, 0, page, AT_PAGESZ};
 
 	(void)state;
@@ -185,7 +185,7 @@ static void the_limit_is_kept_and_reported(void **state)
 	process_list_free(&processes);
 }
 
-/* A parser that still runs costs as much as one that has ended. */
+/* A running parser costs as much as an ended one. */
 static void a_child_that_runs_counts_as_own_time(void **state)
 {
 	double before_s = process_own_cpu_s(), spent_s = 0;

@@ -193,13 +193,13 @@ static size_t rss_of(const volatile void *address)
 
 /*
  * A page that was only read is present if Rss has it: mostly not, because it is a shared page; but
- * some kernels under a hypervisor of their own have none (pvm_no_zero_page). Without CAP_SYS_ADMIN
- * it cannot be distinguished from others.
+ * some kernels under their own hypervisor have none (pvm_no_zero_page). Without CAP_SYS_ADMIN it
+ * cannot be told from others.
  */
 static void the_shared_page_of_zeros_is_not_there(void **state)
 {
 	_cleanup_close_ int pagemap = pagemap_open(live_memory(getpid()));
-	/* Between others that cannot be touched: a mapping of its own. */
+	/* Between untouchable pages: a separate mapping. */
 	char *around = mmap(NULL, 4 * MEMORY_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	volatile char *pages = around + MEMORY_PAGE;
 	uint64_t entries[2];
@@ -316,7 +316,7 @@ static void read_in_every_way(pid_t child, const char *shared, size_t size)
 		assert_true(got[i]);
 		assert_memory_equal((const char *)&words[i], shared + i * 7 * MEMORY_PAGE, 8);
 	}
-	/* As process_vm_readv(2): what is not there fails. */
+	/* Like process_vm_readv(2): absent memory fails. */
 	remote[0] = (struct iovec){(void *)8, 100};
 	assert_int_equal(memory_read_pieces(child, local, 1, remote, 1), -EFAULT);
 	peek_free(&peek);
@@ -364,7 +364,7 @@ static void a_program_without_children_shares_nothing(void **state)
 		execl("/bin/sleep", "sleep", "60", NULL);
 		_exit(1);
 	}
-	/* The answer is kept for a moment. */
+	/* The answer is cached for a moment. */
 	for (int i = 0; i < 100 && fork_may_share(child); i++)
 		usleep(50000);
 	assert_false(fork_may_share(child));

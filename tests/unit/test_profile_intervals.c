@@ -12,7 +12,10 @@
 
 #define SEEDS 200
 
-/* A rate of `rate` a second, in bursts of `burst` on average, over so many windows. */
+/*
+ * Returns the interval for a rate per second, in bursts of `burst` on average, over that many
+ * windows.
+ */
 static struct interval rate_seen(uint64_t seed, double rate, double burst, size_t windows)
 {
 	struct window_sums lengths = {0};

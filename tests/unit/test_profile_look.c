@@ -62,7 +62,7 @@ static void what_changes_is_seen_and_what_does_not_is_the_same(void **state)
 	after = look_once(&look, page + 16, 40);
 	assert_int_equal(before.state, LOOK_READ);
 	assert_true(before.hash == after.hash && !before.uniform);
-	page[16 + 40] = 1; /* behind it */
+	page[16 + 40] = 1; /* after it */
 	assert_true(look_once(&look, page + 16, 40).hash == before.hash);
 	page[16 + 39] = 1; /* its last byte */
 	assert_true(look_once(&look, page + 16, 40).hash != before.hash);
@@ -263,12 +263,12 @@ static void chunks_are_known_by_the_size_before_them(void **state)
 	assert_int_equal(look_for(&heap, 5, 72, 0).chunk, 0);
 	block_at(&heap, 5)[-1] = CHUNK | 5; /* in a thread's arena */
 	assert_int_equal(look_for(&heap, 5, 100, 0).chunk, CHUNK);
-	block_at(&heap, 5)[-1] = CHUNK | 2; /* mapped by itself: nothing stands behind it */
+	block_at(&heap, 5)[-1] = CHUNK | 2; /* mapped separately: nothing follows it */
 	assert_int_equal(look_for(&heap, 5, 100, 0).chunk, 0);
 	munmap(heap.pages, 2 * PAGE);
 }
 
-/* Also at a page's end, and while neighbours come and go. */
+/* Also at a page's end, and while neighbours are allocated and freed. */
 static void blocks_in_use_are_not_free(void **state)
 {
 	struct heap heap;
@@ -308,7 +308,7 @@ static void memory_that_is_cut_in_another_way_held_another_block(void **state)
 	heap_begin(&heap);
 	block_at(&heap, 3)[-1] = 2 * CHUNK | 1;
 	assert_true(is_freed(&heap, 3));
-	block_at(&heap, 3)[-1] = 0x4142434445464748; /* it is inside one by now */
+	block_at(&heap, 3)[-1] = 0x4142434445464748; /* it is inside a chunk by now */
 	assert_true(is_freed(&heap, 3));
 	munmap(heap.pages, 2 * PAGE);
 }
@@ -318,7 +318,7 @@ static void link_to(const struct heap *heap, size_t from, const void *to)
 	block_at(heap, from)[0] = (uint64_t)(uintptr_t)to ^ (uintptr_t)block_at(heap, from) >> 12;
 }
 
-/* 10 -> 20 -> 30, as a thread's cache has them: each with the key behind the link. */
+/* 10 -> 20 -> 30, like a thread's cache: each with the key after the link. */
 static void blocks_in_a_threads_cache_are_free(void **state)
 {
 	const uint64_t key = 0x9e3779b97f4a7c15u;
@@ -356,7 +356,7 @@ static void blocks_in_a_fast_bin_are_free(void **state)
 	munmap(heap.pages, 2 * PAGE);
 }
 
-/* Ordinary pointers, as most objects begin with; and any word at all, wherever it leads. */
+/* Ordinary pointers, with which most objects begin; and arbitrary words. */
 static void pointers_in_blocks_are_no_lists(void **state)
 {
 	struct heap heap;

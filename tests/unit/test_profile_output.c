@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How profiles are written: numbers and limits, ranks, and what a target calls itself. */
+/* Output of profiles: numbers and limits, ranks, and hostile names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -18,11 +18,12 @@
 
 /* A site of a simulated program: blocks per second, and their properties. */
 struct habit {
-	double rate, rate_until_s;	      /* 0: to the end */
-	double life_s;			      /* mean of an exponential time, or exact; INFINITY */
-	double writes_s;		      /* between writes to a block; 0: none */
-	double quiet_share;		      /* of them, quiet ones */
-	double swapped_from_s, swapped_for_s; /* of every other block's life */
+	double rate, rate_until_s; /* 0: to the end */
+	double life_s;		   /* mean of an exponential time, or exact; INFINITY */
+	double writes_s;	   /* between writes to a block; 0: none */
+	double quiet_share;	   /* share of quiet ones */
+	/* when, in the life of every other block, it is swapped out, and for how long */
+	double swapped_from_s, swapped_for_s;
 	bool exact_life, zeroed, quiet, unmapped, chunked;
 	bool again; /* a dead block is replaced by an identical one of this site */
 	bool equal; /* all have the same contents, and so have later blocks */
@@ -98,7 +99,7 @@ static void run_until(struct run *run, const struct habit *habits, size_t count,
 	run->now_s = end_s;
 }
 
-/* 10 blocks a second of 100 bytes, among others that die, at 1.5 % of the time tracked. */
+/* 10 blocks of 100 bytes per second, among short-lived others, with 1.5 % of the time tracked. */
 static void growth_of_a_leak_is_covered_after_five_minutes(void **state)
 {
 	static const struct habit habits[] = {
@@ -131,7 +132,7 @@ static void growth_of_a_leak_is_covered_after_five_minutes(void **state)
 	assert_true(first >= SEEDS * 95 / 100);
 }
 
-/* Every other block is swapped out before it settles: the others stand for it. */
+/* Every other block is swapped out before it settles: the others represent it. */
 static void growth_of_a_leak_is_covered_where_half_of_it_is_swapped_out(void **state)
 {
 	static const struct habit habits[] = {
@@ -311,7 +312,7 @@ static void adversaries_are_not_called_leaks(void **state)
 	}
 }
 
-/* As the table of what a JVM has compiled: no leak before it is one for exact tracking, too. */
+/* Like a JVM's table of compiled code: a leak only once exact tracking would call it one, too. */
 static void what_is_little_is_called_no_leak_however_long_it_stays(void **state)
 {
 	static const struct habit habits[] = {
@@ -331,7 +332,7 @@ static void what_is_little_is_called_no_leak_however_long_it_stays(void **state)
 	}
 	assert_int_equal(judgement.verdict, PROFILE_TOO_EARLY);
 	assert_true(judgement.growth_bytes_per_s.low > 0 && judgement.ready_s > 0);
-	/* Until it is more: 10 B/s, or what it is taken for. */
+	/* Until it exceeds 10 B/s, or the assumed value. */
 	run_until(&run, habits, ARRAY_SIZE(habits), 3 * little / 10, 1, 3);
 	assert_int_equal(judge_site(&run.profiled, 1).verdict, PROFILE_LEAKING);
 	run_end(&run);
@@ -425,7 +426,7 @@ struct course {
 	VEC(struct simulated) blocks; /* ascending by birth */
 };
 
-/* `count` of those that came at one tick and live go now. */
+/* Frees `count` live blocks of one tick. */
 static void course_kill(struct course *course, size_t from, size_t to, uint32_t count, double at_s,
 			uint64_t *random)
 {
@@ -533,7 +534,7 @@ static void kinds_of_sites_are_judged_as_well_as_by_exact_tracking(void **state)
 			matrix[kind][judgement.verdict]++;
 			false_leaks +=
 				!behaviours[kind].leaks && judgement.verdict == PROFILE_LEAKING;
-			/* Those that exact tracking is sure of, not by a hair. */
+			/* Sites that exact tracking is clearly certain of. */
 			if (behaviours[kind].right == RIGHT(LEAKING) &&
 			    course_kept(&course) > 1.5 * verdict_limits(SUBJECT_SITE)->leaking) {
 				sure++;

@@ -15,7 +15,7 @@
 #define ROOM 600
 #define SITES 40
 
-/* A tenth of what a site allocates stays; the rest dies at once. */
+/* A tenth of a site's allocations stay; the rest are freed at once. */
 static size_t allocate(struct program *program, double at_s, double length_s)
 {
 	size_t first = program->blocks.count;
@@ -111,7 +111,7 @@ static void blocks_that_garbage_may_hold_are_doubted_until_a_collection(void **s
 		uint64_t full;
 		bool known, doubted;
 	} looks[] = {
-		/* Collections of before say nothing: nobody knows when they were. */
+		/* Earlier collections prove nothing: their times are unknown. */
 		{30, 4, true, true},
 		{800, 4, true, true},
 		{900, 5, true, false},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* With real BPF maps, as leakmon.bpf.o has them; without the right to make them it is skipped. */
+/* With real BPF maps, as in leakmon.bpf.o; skipped without permission to create them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static int array_new(uint32_t value_size)
 	return bpf_map_create(BPF_MAP_TYPE_ARRAY, "array", 4, value_size, ROOM, &create);
 }
 
-/* With room for one index only: it refuses the second. */
+/* Has room for one index only: it refuses the second. */
 static int queue_new(void)
 {
 	return bpf_map_create(BPF_MAP_TYPE_QUEUE, "queue", 0, 4, 1, NULL);
@@ -135,8 +135,7 @@ static size_t stray_sites(const struct fixture *fixture)
 	return count;
 }
 
-/* Every index that the BPF side could not give back comes to its queue, as soon as that takes
- * it. */
+/* Every index that the BPF side could not return goes to its queue, as soon as that has room. */
 static void strays_go_back_to_their_queue(void **state)
 {
 	static const struct lm_site stray = {.state = LM_INDEX_STRAY, .hash = 5, .depth = 1};
@@ -165,7 +164,7 @@ static void strays_go_back_to_their_queue(void **state)
 	assert_int_equal(pop(bpf->free_sites_fd), 0);
 }
 
-/* The same of what user space gives back itself, when a process has ended. */
+/* The same for indexes that user space returns when a process has ended. */
 static void what_an_ended_process_had_is_not_lost_to_a_queue_that_refuses(void **state)
 {
 	static const struct lm_site of_ended = {.process = ENDED, .hash = 5};

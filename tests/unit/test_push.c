@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is pushed, and what becomes of it when a server does not take it. */
+/* Pushed documents, and their fate if a server rejects them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static void the_bytes_of_a_queue_are_bounded(void **state)
 	}
 	assert_int_equal(queue.count + queue.lost, 40);
 	assert_int_equal(queue.items[queue.count - 1].body[0], 39);
-	/* It would fit into no queue: those that wait make room, and it goes, too. */
+	/* It would fit into no queue: waiting ones are dropped for it, and it is dropped, too. */
 	push_queue_add(&queue, document(PUSH_QUEUE_BYTES, 'x'));
 	assert_int_equal(queue.count, 0);
 	assert_int_equal(queue.lost, 41);
@@ -191,7 +191,7 @@ static void what_goes_on_is_reported_once(void **state)
 	for (int now_s = 5; now_s < 3600; now_s += 5)
 		assert_false(news_is_new(&news, 1, now_s));
 	assert_true(news_is_new(&news, 2, 3600));
-	/* It came and went, and came: that is no news. Much later, it is. */
+	/* It came, went, and came again: no news. Much later, it is. */
 	assert_false(news_is_new(&news, 1, 3595 + PUSH_QUIET_S - 1));
 	assert_true(news_is_new(&news, 1, 3595 + 2 * PUSH_QUIET_S));
 	for (uint64_t key = 10; key < 20000; key++)

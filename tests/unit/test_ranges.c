@@ -32,7 +32,7 @@ static uint64_t random_next(void)
 
 struct seen {
 	struct model model;
-	uint64_t end; /* of the range before */
+	uint64_t end; /* end of the previous range */
 	size_t count;
 };
 
@@ -94,7 +94,7 @@ static void unmap(struct ranges *ranges, struct model *model, uint64_t start, ui
 		before.pages[page] = model->pages[page];
 	assert_int_equal(ranges_cut(ranges, start, end, &taken), 0);
 	expect_model(&taken, &before);
-	if (random_next() % 4 == 0) { /* the call failed: all of it stands again */
+	if (random_next() % 4 == 0) { /* the call failed: all is restored */
 		ranges_absorb(ranges, &taken);
 		assert_null(taken.root);
 		return;
@@ -104,7 +104,7 @@ static void unmap(struct ranges *ranges, struct model *model, uint64_t start, ui
 		model->pages[page] = 0;
 }
 
-/* mremap(MREMAP_FIXED) of a stretch, with whatever it holds, to one that does not overlap it. */
+/* mremap(MREMAP_FIXED) of a range, with any contents, to one that does not overlap it. */
 static void move(struct ranges *ranges, struct model *model, uint64_t start, uint64_t length,
 		 uint64_t to)
 {
@@ -224,7 +224,7 @@ static void an_empty_range_is_refused(void **state)
 	assert_null(ranges_last(&ranges));
 }
 
-/* A tree that is no better than a list would recurse a million deep here. */
+/* An unbalanced tree would recurse a million deep here. */
 static void ascending_insertion_stays_balanced(void **state)
 {
 	struct ranges ranges = {0}, taken;

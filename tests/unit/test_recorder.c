@@ -88,7 +88,7 @@ static void expect_doubts(const char *path, const char *at, uint32_t inexact, ui
 	assert_int_equal(process->hidden_pid, tasks ? 77 : 0);
 }
 
-/* Those of its own time: one that is forgiven does not come back. */
+/* The causes of its own time: one that was reset does not return. */
 static void the_causes_of_inexactness_come_back(void **state)
 {
 	struct run *run = *state;
@@ -338,7 +338,7 @@ static void readers_see_what_is_committed_while_it_records(void **state)
 	}
 }
 
-/* On a file system of 512 KiB: it fills up, is given room, and goes on. */
+/* On a file system of 512 KiB: it fills up, is given room, and recovers. */
 static void a_full_disk_loses_the_snapshots_of_that_time_and_no_other(void **state)
 {
 	_cleanup_(recording_cleanup) struct recording *recording = NULL;
@@ -425,7 +425,7 @@ static int open_read_only(const struct run *run)
 	return error;
 }
 
-/* SQLite needs to write beside a database with a log: if the log is empty, we know better. */
+/* SQLite needs to write next to a database with a log: an empty log needs no write. */
 static void read_only_media_open_unless_a_log_holds_snapshots(void **state)
 {
 	struct run *run = *state;

@@ -85,7 +85,7 @@ static void limits_are_read_as_they_were_at_every_snapshot(void **state)
 	read_expect(run->path, TICKS, expect_sites, true);
 }
 
-/* The latest 21 of a window of 100 s: the rows before them stand for theirs. */
+/* The latest 21 of a window of 100 s: earlier rows represent dropped ones. */
 static void what_keep_leaves_is_still_right(void **state)
 {
 	struct run *run = *state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The memory breakdown is read as recorded, at every snapshot, whatever --keep has left. */
+/* The memory breakdown is read as recorded, at every snapshot, whatever --keep has dropped. */
 #include <errno.h>
 
 #include "heap/runtime/runtime.h"
@@ -120,7 +120,7 @@ static void it_is_read_as_it_was_up_to_every_snapshot(void **state)
 	}
 }
 
-/* The first one that is left has the latest reading before it. */
+/* The first remaining one has the latest reading before it. */
 static void what_is_forgotten_leaves_its_latest_reading(void **state)
 {
 	struct run *run = *state;

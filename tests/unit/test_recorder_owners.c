@@ -9,7 +9,10 @@
 #define SITES 5
 #define TICKS 80
 
-/* By sites 1..5 at a tick: none, growing, some times, all until it goes at 40, once and for all. */
+/*
+ * Returns blocks by dead threads for sites 1..5 at a tick: none, growing, alternating, all until it
+ * ends at 40, constant.
+ */
 static uint64_t by_dead_at(uint32_t index, size_t tick)
 {
 	const uint64_t counts[] = {0, 0, tick, tick % 3 ? 0 : 2, 4, 1};
@@ -32,7 +35,7 @@ static void set_sites(struct run *run, size_t tick)
 
 		if (!is_there(index, tick))
 			continue;
-		/* The numbers of a site may stand while its threads end, and the other way
+		/* The numbers of a site may be constant while its threads end, and the other way
 		 * round. */
 		run_site(process, index, index == 5 ? tick : 100, 64);
 		site = &process->sites.items[process->sites.count - 1];
@@ -84,7 +87,7 @@ static void what_ended_threads_left_is_read_as_it_was_at_every_snapshot(void **s
 	read_expect(run->path, TICKS, expect_sites, true);
 }
 
-/* The latest 21 of a window of 100 s: the rows before them stand for theirs. */
+/* The latest 21 of a window of 100 s: earlier rows represent dropped ones. */
 static void what_keep_leaves_is_still_right(void **state)
 {
 	struct run *run = *state;

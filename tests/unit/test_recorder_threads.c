@@ -71,7 +71,7 @@ static void set_threads(struct run *run, uint64_t tick)
 	run->snapshot.descriptors = process->descriptors;
 }
 
-/* As the symbolizer names it: two frames of the stack, one of the start routine. */
+/* Names them like the symbolizer: two frames of the stack, one of the start routine. */
 static void name_dead(struct report *report)
 {
 	struct report_process *process = &report->processes.items[0];

@@ -147,7 +147,7 @@ static void a_question_takes_steps_by_the_size_of_the_file(void **state)
 	assert_true(recording->work_most == (1 << 30) + 16 * most);
 	assert_in_range(taken(recording), 1, most);
 	assert_int_equal(read_snapshot(recording, 299), 0);
-	/* The last of what it asks: frames count for what they take in memory. */
+	/* The last of its requests: frames count by their memory. */
 	assert_in_range(taken(recording), 20 * 4 * 256, most);
 	assert_int_equal(read_history(recording, 299), 0);
 	assert_in_range(taken(recording), 300 * 20 * 8, most);

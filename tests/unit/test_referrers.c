@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The tree of what refers to a class, from shortest paths made by hand. */
+/* The tree of a class's referrers, from handmade shortest paths. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -122,7 +122,7 @@ static void a_chain_is_one_element_with_its_length(void **state)
 	vec_free(&tree.rows);
 }
 
-/* As continuations await each other. */
+/* Like continuations that await each other. */
 static void classes_that_repeat_in_turn_are_one_element(void **state)
 {
 	struct referrer_tree tree = {0};

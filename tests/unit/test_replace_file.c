@@ -35,7 +35,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	unlink(path);
-	return rmdir(directory); /* fails if anything else was left behind */
+	return rmdir(directory); /* fails if any other file remains */
 }
 
 static void write_file(const char *text)
@@ -86,7 +86,7 @@ static void a_failed_write_leaves_the_old_file(void **state)
 	(void)state;
 	write_file("good\n");
 	assert_int_equal(replace_file_open(&file, path, REPLACE_OR_WRITE), 0);
-	/* Whatever is written now fails. */
+	/* From now on every write fails. */
 	file.out = freopen("/dev/full", "w", file.out);
 	assert_non_null(file.out);
 	fputs("bad\n", file.out);

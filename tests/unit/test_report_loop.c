@@ -14,7 +14,7 @@
 #include "app/monitor/report_loop.h"
 #include "base/interrupt.h"
 
-/* A report that answers each cause with a signal, an error, or the end of what is watched. */
+/* A report that answers each cause with a signal, an error, or the end of the watched processes. */
 struct script {
 	int raise_at_first, error_at_first;
 	bool done_after_first;

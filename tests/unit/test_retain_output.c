@@ -45,7 +45,7 @@ static void the_roots_of_threads_with_one_name_are_one_change(void **state)
 	assert_int_equal(change_blocks(change), 15);
 }
 
-/* A class that goes, one that comes, one that grows with a longer chain. */
+/* One class disappears, one is new, one grows with a longer chain. */
 static void make_two_runs(struct retain_result *was, struct retain_result *is)
 {
 	retain_fixture(was);
@@ -93,7 +93,7 @@ static void a_chain_grows_by_many_steps_and_as_many_blocks(void **state)
 		{100, 100, true, true},
 		{100, 200, true, true},
 		{100, 201, true, false},
-		/* Blocks behind the class loaders of a young Tomcat, and of Maven. */
+		/* Blocks reachable from the class loaders of a young Tomcat, and of Maven. */
 		{51, 981, true, false},
 		{50, 31115, true, false},
 	};
@@ -134,7 +134,7 @@ static void a_difference_is_written_as_a_difference(void **state)
 	assert_string_equal(text, diff_text);
 }
 
-/* Classes lists what is in the heap; what a collector would free is no leak. */
+/* Classes lists the heap's contents; blocks that a collector would free are no leak. */
 static void garbage_of_a_class_is_named_where_all_roots_are_known(void **state)
 {
 	_cleanup_(retain_result_free) struct retain_result result = {0};
@@ -192,7 +192,7 @@ static void what_the_kernel_may_hold_beside_is_said_before_the_blocks(void **sta
 	assert_non_null(strstr(text, ": timer 0 (held by the kernel)\n"));
 }
 
-/* Left-over words hide some of what a call stack lost: they are named beside the others. */
+/* Stale words hide some of a call stack's lost blocks: they are reported with the others. */
 static void held_blocks_of_a_leaking_site_are_reported_beside_its_leak(void **state)
 {
 	_cleanup_(retain_result_free) struct retain_result result = {0};
@@ -220,7 +220,10 @@ static void held_blocks_of_a_leaking_site_are_reported_beside_its_leak(void **st
 	assert_null(strstr(strstr(text, "more from there") + 1, "more from there"));
 }
 
-/* What is unreachable and what only stale words lead to are one figure, each block once. */
+/*
+ * Unreachable blocks, and blocks reachable only from stale words, form one total, each counted
+ * once.
+ */
 static void what_is_lost_comes_first_and_is_counted_once(void **state)
 {
 	_cleanup_(retain_result_free) struct retain_result result = {0};

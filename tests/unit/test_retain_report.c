@@ -66,7 +66,7 @@ static void make_result(struct retain_result *result, uint64_t blocks, uint32_t 
 	retain_result_identify(result);
 }
 
-/* Between two collections there is garbage, which is no growth; of native blocks all count. */
+/* Between two collections there is garbage, which is not growth; of native blocks all count. */
 static void growth_of_a_managed_class_is_that_of_held_objects(void **state)
 {
 	static const struct {
@@ -134,7 +134,7 @@ static void text_names_leaks_roots_and_changes_and_lets_no_control_character_thr
 				     "evil\\x1b[2J\\x0a [b]\n"));
 	assert_non_null(strstr(text, "50.0%  64 bytes in 1 blocks, alone 50.0%: global server "
 				     "[redis], through untracked memory\n"));
-	/* Farther from a root, and fewer: they are no longer chain. */
+	/* Farther from a root, and fewer: no longer a chain. */
 	assert_non_null(strstr(text, "(-3 blocks, -63 bytes)\n"));
 	assert_null(strchr(text, '\033'));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Results of `leakmon retain` in recordings: as they were, whatever happens to the file. */
+/* Results of `leakmon retain` in recordings: unchanged, whatever happens to the file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

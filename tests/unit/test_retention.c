@@ -89,7 +89,7 @@ static void sample_compute(const struct sample *sample, struct retention *retent
 	assert_int_equal(retention_compute(&sample->graph, sample->sizes, &nodes, retention), 0);
 }
 
-/* Marks what `node` reaches, without entering marked nodes. */
+/* Marks the nodes that `node` reaches, without entering marked ones. */
 static void flood(const struct sample *sample, uint32_t node, bool *marked)
 {
 	for (uint32_t i = sample->first[node]; i < sample->first[node + 1]; i++) {
@@ -102,8 +102,10 @@ static void flood(const struct sample *sample, uint32_t node, bool *marked)
 	}
 }
 
-/* Adds to the groups of each node, a bit each, those of the nodes that lead there in this round;
- * nodes of rounds before keep theirs. */
+/*
+ * Adds to the groups of each node, one bit each, those of the nodes that point to it in this round;
+ * nodes of earlier rounds keep theirs.
+ */
 static void spread_masks(const struct sample *sample, const bool *done, bool firm, uint32_t *masks)
 {
 	uint32_t nodes = sample->blocks + sample->strong + sample->weak;
@@ -187,7 +189,7 @@ static enum verdict verdict_of(const struct sample *sample, uint32_t block)
 	return held[block] ? VERDICT_HELD : maybe[block] ? VERDICT_UNTRACKED : VERDICT_LOST;
 }
 
-/* Bytes of what is untracked, and reached by one of the first weak roots. */
+/* Returns bytes that are untracked, and reached by one of the first weak roots. */
 static uint64_t led_through(const struct sample *sample, const struct retention *retention)
 {
 	bool reached[MAX_NODES] = {0};
@@ -226,7 +228,7 @@ static uint64_t led_by_stale(const struct sample *sample, const struct retention
 	return bytes;
 }
 
-/* Blocks of strong groups that do not last: only those that no lasting one reaches. */
+/* Checks blocks of strong groups that do not last: only those that no lasting one reaches. */
 static void expect_passing(const struct sample *sample, const struct retention *retention)
 {
 	bool lasting[MAX_NODES] = {0}, passing[MAX_NODES] = {0};
@@ -533,7 +535,7 @@ static void doubtful_blocks_are_taken_from_stale_groups_with_what_is_below(void 
 	retention_free(&retention);
 }
 
-/* By climbing from every block on its own. */
+/* Finds the root by climbing from every block separately. */
 static uint32_t root_by_climbing(const struct retention *retention, uint32_t block)
 {
 	uint32_t node = block;

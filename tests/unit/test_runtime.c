@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Mappings as runtimes have them, and which of them are the collector's heap. */
+/* Mappings as in real runtimes: finds the collector's heap among them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -180,7 +180,7 @@ static int try_in_sandbox(int (*action)(void))
 	return try_in(enter_parser, action);
 }
 
-/* With the sanitizer's needs, what would kill is refused. */
+/* With the sanitizer's needs, a deadly call is refused instead. */
 static const int deadly = SANDBOX_SANITIZED ? EPERM : 128 + SIGSYS;
 
 static void nothing_but_parsing_is_possible(void **state)
@@ -212,7 +212,10 @@ static void nothing_but_parsing_is_possible(void **state)
 	}
 }
 
-/* Landlock denies what it knows with EACCES; a kernel without it lets everybody's files be read. */
+/*
+ * Landlock denies known accesses with EACCES; a kernel without it permits reading of world-readable
+ * files.
+ */
 static void the_pusher_connects_and_reads_names_and_nothing_else(void **state)
 {
 	static const struct landlock_ruleset_attr *const none;

@@ -120,7 +120,7 @@ static struct sock_filter draw_instruction(size_t left)
 	return drawn;
 }
 
-/* Ends with an answer that depends on what was computed. */
+/* Ends with an answer that depends on the computation. */
 static size_t draw_program(struct sock_filter *program)
 {
 	const struct sock_filter start[] = {
@@ -140,7 +140,7 @@ static size_t draw_program(struct sock_filter *program)
 	memcpy(program, start, sizeof(start));
 	for (size_t left = LENGTH; left > 0; left--) {
 		program[count] = draw_instruction(left);
-		/* Only what was stored may be loaded. */
+		/* Only stored words may be loaded. */
 		if (BPF_MODE(program[count].code) == BPF_MEM &&
 		    BPF_CLASS(program[count].code) <= BPF_LDX)
 			program[count].k %= 4;

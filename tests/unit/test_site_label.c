@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One rule for what a site is called: the first function that is the user's. */
+/* One rule for the name of a site: the program's own first function. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static void the_first_function_of_the_user_is_the_label(void **state)
 		 "app::load"},
 		{{{.function = "getdelim", .module = "/lib/libc.so.6"}, {.function = "read_lines"}},
 		 "read_lines"},
-		/* Its own allocator is what the user wrote. */
+		/* Its own allocator was written by the user. */
 		{{{.function = "allocate_session"}, {.function = "serve"}}, "allocate_session"},
 		{{{.function = "malloc_stats_of_app"}, {.function = "serve"}},
 		 "malloc_stats_of_app"},
@@ -62,7 +62,7 @@ static void the_first_function_of_the_user_is_the_label(void **state)
 		   .file = "<frozen importlib._bootstrap>"}},
 		 "_load"},
 		{{{.function = "PyList_Append", .module = "/usr/bin/python3.11"}}, "PyList_Append"},
-		/* Likewise Java, with the VM's own libraries. */
+		/* The same for Java, with the VM's own libraries. */
 		{{{.function = "os::malloc", .module = "/usr/lib/jvm/lib/server/libjvm.so"},
 		  {.function = "java.util.zip.Deflater.init",
 		   .module = FRAME_JAVA,
@@ -75,7 +75,7 @@ static void the_first_function_of_the_user_is_the_label(void **state)
 		 "java.lang.Thread.run"},
 		{{{.function = "VMThread::run", .module = "/usr/lib/jvm/lib/server/libjvm.so"}},
 		 "VMThread::run"},
-		/* And JavaScript, with Node's own code and scripts; not add-ons. */
+		/* The same for JavaScript, with Node's own code and scripts; not add-ons. */
 		{{{.function = "node::Start", .module = "/usr/bin/node"},
 		  {.function = "emit", .module = FRAME_JAVASCRIPT, .file = "node:events"},
 		  {.function = "serve", .module = FRAME_JAVASCRIPT, .file = "/srv/app.js"}},
@@ -88,7 +88,7 @@ static void the_first_function_of_the_user_is_the_label(void **state)
 		  {.function = "serve", .module = FRAME_JAVASCRIPT, .file = "/srv/app.js"}},
 		 "resize"},
 		{{{.function = "uv_run", .module = "/usr/bin/node"}}, "uv_run"},
-		/* And .NET, of which libraries may have no names. */
+		/* The same for .NET, whose libraries may have no names. */
 		{{{.function = "SystemNative_Malloc", .module = "/app/libSystem.Native.so"},
 		  {.function = "IL_STUB_PInvoke", .module = FRAME_DOTNET},
 		  {.function = "System.Runtime.InteropServices.Marshal.AllocHGlobal",

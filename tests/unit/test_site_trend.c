@@ -330,7 +330,7 @@ static void what_chance_may_have_done_is_no_growth_and_leaks_are_found(void **st
 		}
 		print_message("%g hits a tick for %g, %g leak: %zu leaking, %zu suspect of 100\n",
 			      cases[i].births, cases[i].lives, cases[i].leaks, leaking, suspect);
-		/* Two samples of a leak are none yet. */
+		/* Two samples of a leak do not suffice. */
 		if (cases[i].leaks > 0.1)
 			assert_true(suspect >= cases[i].suspect);
 		else
@@ -381,7 +381,7 @@ static void evidence_counts_samples_and_not_the_blocks_that_they_stand_for(void 
 	}
 }
 
-/* A history of one process that was there all the time, and of one that came late. */
+/* Makes a history of one process present throughout, and of one that came late. */
 static void history_make_late(struct history *history, size_t before, size_t ticks)
 {
 	struct snapshot snapshot = {0};
@@ -412,7 +412,7 @@ static void history_make_late(struct history *history, size_t before, size_t tic
 	snapshot_free(&snapshot);
 }
 
-/* Not by the time before it was there, in which it held nothing. */
+/* Not judged by the time before it existed, when it held nothing. */
 static void a_process_that_comes_late_is_judged_as_if_it_had_been_watched_alone(void **state)
 {
 	static const struct {
@@ -520,7 +520,7 @@ static void moving_step(struct snapshot_process *process, const struct moving_ca
 	}
 }
 
-/* As a fleet's build, of a host that was recorded from the second snapshot on. */
+/* Judges a fleet's build, of a host recorded from the second snapshot on. */
 static double build_leaks_per_s(const struct history *history, const struct snapshot *snapshot)
 {
 	const struct report_host host = {
@@ -549,7 +549,7 @@ static void a_leak_by_code_that_moves_is_one_leak(void **state)
 	static const struct moving_case cases[] = {
 		{4, {9, 9}, COMPILED_STACKS},
 		{4, {9, 8}, COMPILED_STACKS},
-		{4, {0, 0}, 0}, /* nothing was compiled: each stands for itself */
+		{4, {0, 0}, 0}, /* nothing was compiled: each counts alone */
 		{0, {9, 9}, 0},
 	};
 
@@ -601,14 +601,16 @@ static void a_leak_by_code_that_moves_is_one_leak(void **state)
 	}
 }
 
-/* The rest of the process, beside the observed site. */
+/* The rest of the process, besides the observed site. */
 struct company {
 	uint64_t held;	/* bytes that it holds all the time */
 	uint64_t age_s; /* when it is seen first */
 };
 
-/* A site's bytes at each reading, in blocks of 100 bytes; when it is called leaking first, in
- * seconds, or 0; and what it is called at the end. */
+/*
+ * Takes a site's bytes at each reading, in blocks of 100 bytes; returns when it is first called
+ * leaking, in seconds, or 0; and the final verdict.
+ */
 static uint64_t leaking_after_s(const uint64_t *bytes, size_t count, const struct company *company,
 				enum trend_verdict *last)
 {
@@ -721,8 +723,10 @@ static void a_slow_leak_of_small_blocks_is_called_leaking_within_minutes(void **
 	}
 }
 
-/* Two sites and their process, at each reading: what they gain, and what happens to blocks that are
- * not tracked. Sampled: one block in a hundred is. */
+/*
+ * Two sites and their process, at each reading: their gain, and the fate of untracked blocks.
+ * Sampled: one block in a hundred.
+ */
 static void what_replaces_untracked_blocks_is_not_called_leaking(void **state)
 {
 	static const struct {
@@ -732,9 +736,9 @@ static void what_replaces_untracked_blocks_is_not_called_leaking(void **state)
 		{{10, 0}, 10, 0, {TREND_GROWING, TREND_STEADY}},     /* a cache */
 		{{10, 10}, 20, 0, {TREND_GROWING, TREND_GROWING}},   /* entries with a value each */
 		{{10, 0}, 0, 0, {TREND_LEAKING, TREND_STEADY}},	     /* a leak */
-		{{10, 0}, 4, 0, {TREND_LEAKING, TREND_STEADY}},	     /* beside a small cache */
-		{{10, 10}, 10, 0, {TREND_LEAKING, TREND_LEAKING}},   /* beside one as large */
-		{{30, 10}, 30, 0, {TREND_GROWING, TREND_LEAKING}},   /* beside a larger one */
+		{{10, 0}, 4, 0, {TREND_LEAKING, TREND_STEADY}},	     /* with a small cache */
+		{{10, 10}, 10, 0, {TREND_LEAKING, TREND_LEAKING}},   /* with one as large */
+		{{30, 10}, 30, 0, {TREND_GROWING, TREND_LEAKING}},   /* with a larger one */
 		{{10, 0}, 1000, 990, {TREND_GROWING, TREND_STEADY}}, /* a cache, sampled */
 		{{10, 0}, 0, 990, {TREND_LEAKING, TREND_STEADY}},    /* a leak, sampled */
 		{{10, 0}, 99000, 99990, {TREND_LEAKING, TREND_STEADY}}, /* below churning */

@@ -138,8 +138,10 @@ static void an_owner_is_known_by_what_the_kernel_calls_it(void **state)
 	}
 }
 
-/* Relocated data that a child has not written to, its own copies, a heap of which half is shared;
- * shared memory is nobody's copy. */
+/*
+ * Relocated data that a child has not written to, its own copies, a heap half of which is shared;
+ * shared memory is nobody's copy.
+ */
 static void pages_shared_by_fork_are_told_from_own_ones(void **state)
 {
 	static const char text[] =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Two stacks in one mapping, as glibc 2.42 has them: what is unused of each. */
+/* Two stacks in one mapping, as with glibc 2.42: the unused part of each. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 #define STACK_BYTES (16 * MEMORY_PAGE)
 #define MAPPING_BYTES (2 * STACK_BYTES)
-/* struct pthread, from the end of a stack; and in it, what describes the stack. */
+/* struct pthread, from the end of a stack; and within it, the description of the stack. */
 #define THREAD_BYTES 0x900
 #define BLOCK_AT 0x690
 #define USED_BYTES (2 * MEMORY_PAGE)
@@ -61,7 +61,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The zones of a thread on the second stack, of which its descriptor says `size` and `guard`. */
+/* Adds the zones of a thread on the second stack, with `size` and `guard` from its descriptor. */
 static void add_thread(struct fixture *fixture, uint64_t size, uint64_t guard)
 {
 	uint64_t stack = fixture->start + STACK_BYTES, end = stack + STACK_BYTES;
@@ -126,7 +126,7 @@ static void words_that_describe_no_such_stack_describe_nothing(void **state)
 		uint64_t size, guard;
 	} cases[] = {
 		{STACK_BYTES - MEMORY_PAGE, MEMORY_PAGE},  /* ends before the descriptor */
-		{STACK_BYTES + (4ull << 20), MEMORY_PAGE}, /* far behind it */
+		{STACK_BYTES + (4ull << 20), MEMORY_PAGE}, /* far after it */
 		{UINT64_MAX & ~(MEMORY_PAGE - 1), MEMORY_PAGE},
 		{STACK_BYTES, 15 * MEMORY_PAGE}, /* the guard would be in use */
 		{STACK_BYTES, STACK_BYTES},

@@ -52,7 +52,7 @@ struct outcome {
 	char message[512];
 };
 
-/* Of a child that runs this; its limit is a second. */
+/* Returns the outcome of a child that runs the function with a limit of a second. */
 static struct outcome outcome(void (*run)(const void *), const void *argument)
 {
 	struct outcome outcome = {0};
@@ -82,7 +82,7 @@ static struct outcome outcome(void (*run)(const void *), const void *argument)
 	return outcome;
 }
 
-/* Of a pipe that nobody writes to. */
+/* Reads a pipe without a writer. */
 static long read_for_ever(pid_t task)
 {
 	int ends[2];
@@ -112,7 +112,7 @@ static void a_read_that_never_ends_ends_the_process_and_names_the_other(void **s
 
 	(void)state;
 	assert_int_equal(ended.code, 1);
-	assert_non_null(strstr(ended.message, "memory of process 4711 has not ended for 1 s"));
+	assert_non_null(strstr(ended.message, "process 4711: reading its memory has taken 1 s"));
 }
 
 static void *get_stuck_in_thread(void *unused)
@@ -121,7 +121,7 @@ static void *get_stuck_in_thread(void *unused)
 	return NULL;
 }
 
-/* Others begin and end meanwhile, in other places. */
+/* Other reads begin and end meanwhile, elsewhere. */
 static void get_stuck_beside_reads(const void *unused)
 {
 	pthread_t thread;
@@ -148,7 +148,7 @@ static void read_often(const void *unused)
 		read_shortly(TASK, 10000);
 }
 
-/* The watcher sleeps before the last one. */
+/* The watcher sleeps before the last read. */
 static void read_rarely_and_get_stuck(const void *unused)
 {
 	for (int i = 0; i < 2; i++)
@@ -188,15 +188,17 @@ static void no_file_is_left_behind(void **state)
 	assert_int_equal(errno, ENOENT);
 }
 
-/* Readers here are children of what they read, which would be read without pins: such a read fails
- * at once where a page is missing. A target that is no relative of anybody is read with them. */
+/*
+ * Readers here are children of the process that they read, and would read it without pins: such a
+ * read fails at once at a missing page. A target without relatives is read with pins.
+ */
 bool fork_may_share(pid_t task)
 {
 	(void)task;
 	return false;
 }
 
-/* A page that is registered with a userfaultfd(2) that nobody reads. */
+/* A page registered with a userfaultfd(2) that is never read. */
 struct silent_page {
 	int fd;
 	void *page;
@@ -242,7 +244,7 @@ static void read_silent_page(const void *argument)
 	memory_read_present(live_memory(scene->pid), scene->address, &byte, 1);
 }
 
-/* As if the page had vanished after it was found to be there. */
+/* As if the page had vanished after it was found present. */
 static void a_page_that_nobody_serves_is_such_a_read(void **state)
 {
 	const struct silent_page silent = silent_page_make();
@@ -261,7 +263,7 @@ static void expect(bool held, const char *fact)
 	_exit(2);
 }
 
-/* Exits with 7 if the monitor goes on, as it should. */
+/* Exits with 7 if the monitor continues, as it should. */
 static void monitor_silent_page(const void *argument)
 {
 	const struct scene *scene = argument;
@@ -295,10 +297,10 @@ static void a_monitor_goes_on_without_that_target(void **state)
 	char message[64];
 
 	(void)state;
-	snprintf(message, sizeof(message), "memory of process %d has not ended for 1 s",
+	snprintf(message, sizeof(message), "process %d: reading its memory has taken 1 s",
 		 (int)getpid());
 	assert_non_null(strstr(ended.message, message));
-	assert_non_null(strstr(ended.message, "is not read for 10 minutes"));
+	assert_non_null(strstr(ended.message, "not read for 10 minutes"));
 	assert_int_equal(ended.code, NOT_ENDED);
 	silent_page_free(&silent);
 }

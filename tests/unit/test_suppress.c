@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Rules that accept call stacks, and what they take out of a report. */
+/* Rules that accept call stacks, and their effect on a report. */
 #include "unit/golden.h"
 #include "unit/report_fixture.h"
 

@@ -265,7 +265,7 @@ static void a_process_that_is_gone_or_forgotten_names_nothing(void **state)
 	struct frame frame = name_one(symbolizer, address, false);
 
 	(void)state;
-	/* The PID is gone, what was known stays. */
+	/* The PID is gone, its names stay. */
 	naming_processes(symbolizer)->read = read_nothing;
 	assert_int_equal(naming_refresh(symbolizer, PROCESS, getpid()), -ESRCH);
 	naming_processes(symbolizer)->read = maps_read;
@@ -338,7 +338,7 @@ static void a_mapping_that_vanished_keeps_its_names_until_another_takes_its_plac
 
 	(void)state;
 	symbolizer = new_for(getpid());
-	/* Not unmapped, or something else would take the place at once. */
+	/* Not unmapped, or another mapping would take its place at once. */
 	assert_true(mmap(copy, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
 		    copy);
 	assert_int_equal(naming_refresh(symbolizer, PROCESS, getpid()), 0);
@@ -404,7 +404,7 @@ static void many_addresses_are_named_in_order(void **state)
 	naming_free(symbolizer);
 }
 
-/* A copy of this program in a directory of its own, running. */
+/* A copy of this program in a separate directory, running. */
 struct child {
 	char directory[64], path[96];
 	pid_t pid;
@@ -534,7 +534,7 @@ static void a_stripped_file_has_no_names_for_its_static_functions(void **state)
 	naming_free(symbolizer);
 }
 
-/* Moves symbols and debug information of the copy into .debug/ beside it. */
+/* Moves symbols and debug information of the copy into .debug/. */
 static void separate_debug_file(const struct child *child)
 {
 	run_command("mkdir %s/.debug", child->directory);
@@ -599,7 +599,7 @@ static void a_debug_file_of_another_build_is_not_believed(void **state)
 	struct frame frame;
 
 	separate_debug_file(child);
-	/* Another build-id in the debug file, the same everything else. */
+	/* Another build-id in the debug file, all else equal. */
 	run_command("head -c 20 /dev/zero > %s/note", child->directory);
 	run_command(
 		"printf '\\4\\0\\0\\0\\24\\0\\0\\0\\3\\0\\0\\0GNU\\0' | cat - %s/note > %s/note2",

@@ -151,7 +151,7 @@ static void growth_is_what_is_left_unattached(void **state)
 	add(&now, &again);
 	sysv_segments_compare(&before, 60000, &now);
 	assert_true(now.has_growth);
-	/* What was removed was not left before by one of these. */
+	/* A removed segment was not left by one of these. */
 	assert_int_equal(now.growth, 13 * MIB);
 	assert_false(now.list.items[0].is_new);
 	assert_true(now.list.items[1].is_new);

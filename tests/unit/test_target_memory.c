@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What walks read of this very process, as it is and as a heap image has kept it. */
+/* Walks' readings of this very process, live and from a heap image. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -123,7 +123,7 @@ static void what_was_kept_is_read_as_it_was(void **state)
 	target_memory_close(&memory);
 }
 
-/* As a guard of the runtime's before an assembly. */
+/* Like a guard of the runtime before an assembly. */
 static void a_page_that_cannot_be_read_hides_no_other(void **state)
 {
 	struct fixture *fixture = *state;
@@ -258,7 +258,7 @@ static void memory_with_several_views_is_read_where_it_is_present(void **state)
 	close(file);
 }
 
-/* Of the C library of this process. */
+/* The C library of this process. */
 static void a_loaded_file_has_the_variables_that_it_exports(void **state)
 {
 	static const char *const names[] = {"stdin", "no_such_variable", "environ"};
@@ -283,7 +283,7 @@ static void a_loaded_file_has_the_variables_that_it_exports(void **state)
 	assert_int_equal(target_variable(&module.module, "environ"),
 			 (uintptr_t)dlsym(RTLD_NEXT, "environ"));
 	assert_int_equal(target_variable(&module.module, "no_such_variable"), 0);
-	/* Memory that is no file. */
+	/* Memory without a file. */
 	assert_int_equal(loaded_module_read(&memory, &maps.list.items[maps.list.count - 1], names,
 					    ARRAY_SIZE(names), &module),
 			 -ENOENT);

@@ -135,8 +135,10 @@ static void places_of_newer_versions_are_found_by_what_they_lead_to(void **state
 	assert_int_equal(made_find(&fixture->memory), -ENOENT);
 }
 
-/* Another word of the module leads to it: its links are not where leakmon has them. One that is
- * empty has been given back. */
+/*
+ * Another word of the module points to it: its links are not at the known offset. An empty one has
+ * been given back.
+ */
 static void a_cache_that_is_in_no_list_makes_it_uncertain(void **state)
 {
 	struct fixture *fixture = *state;
@@ -277,7 +279,7 @@ static void what_is_no_page_heap_is_not_found(void **state)
 	assert_int_equal(made_find(&fixture->memory), -ENOENT);
 }
 
-/* What caches lead to outside of the spans that were read may be the same again and again. */
+/* Blocks of caches outside the spans that were read may be the same again and again. */
 static void blocks_in_no_span_are_followed_so_often_and_no_more(void **state)
 {
 	struct fixture *fixture = *state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which type a function of the C++ library allocates: names as compilers make them. */
+/* The type that a function of the C++ library allocates: names as compilers write them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,7 +78,7 @@ static const struct {
 	{"std::make_unique<app::Foo, int, " STRING ">(int&&, " STRING "&&)", NULL, "app::Foo"},
 	{"std::make_unique<app::Foo []>(unsigned long)", NULL, "app::Foo []"},
 	{TREE "::_M_emplace_hint_unique<int>(int&&)", NULL, NULL},
-	/* Others' functions, and others of the library's. */
+	/* Functions of others, and other functions of the library. */
 	{"one(int)", NULL, NULL},
 	{"app::allocator<app::Foo>::allocate(unsigned long)", NULL, NULL},
 	{"std::allocator<app::Foo>::allocate_more(unsigned long)", NULL, NULL},
@@ -137,7 +137,7 @@ static const struct {
 	{{" operator new[](unsigned long)", "lstd::make_unique<Foo []>(int)"}, "Foo []"},
 	/* Foo's constructor allocated it. */
 	{{" operator new(unsigned long)", "iFoo::Foo()", "istd::make_unique<Foo>()"}, NULL},
-	/* Nor is it known what a container in between allocated. */
+	/* Nor is it known what an intermediate container allocated. */
 	{{" operator new(unsigned long)", " std::_Rb_tree<Foo>::_M_copy(int)",
 	  "istd::make_unique<std::map<Foo> >()"},
 	 NULL},

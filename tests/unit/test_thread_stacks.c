@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Stacks of threads made by hand, one behind the other in a mapping, as glibc 2.42 has them. */
+/* Handmade stacks of threads, consecutive in one mapping, as with glibc 2.42. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,7 +124,7 @@ static void what_describes_no_stack_ends_the_search(void **state)
 	assert_int_equal(fixture->stacks.ranges.items[0].end, stack_start(fixture, 3));
 }
 
-/* Guard pages that are no mappings of their own (MADV_GUARD_INSTALL) leave them in one. */
+/* Guard pages without separate mappings (MADV_GUARD_INSTALL) leave them in one. */
 static void a_mapping_may_hold_any_number_of_stacks(void **state)
 {
 	struct fixture *fixture = *state;

@@ -167,7 +167,7 @@ static void empty_lists_close(void **state)
 	assert_int_equal(threads.list.count, 0);
 }
 
-/* --- what is broken for good --- */
+/* -------- lasting damage */
 
 static void next_outside(struct scene *scene)
 {
@@ -263,7 +263,8 @@ static void what_is_broken_is_named_and_nothing_is_listed(void **state)
 		struct scene scene;
 		const char *why;
 
-		/* A thread is recognised by its own address in it, where it has one. */
+		/* A thread is recognised by its own address in its descriptor, if the machine's ABI
+		 * puts one there. */
 		if (cases[i].damage == next_no_thread && !MACHINE_THREAD_SELF_AT)
 			continue;
 		scene_init(&scene);
@@ -292,7 +293,7 @@ static void a_process_that_ends_ends_the_walk(void **state)
 	}
 }
 
-/* --- what changes under the walk --- */
+/* -------- changes during the walk */
 
 static void first_comes(struct scene *scene)
 {

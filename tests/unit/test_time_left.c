@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * When a limit will be reached: simulated courses of memory, of programs that leak evenly, in
- * bursts, between collections, in steps, faster and faster; the interval that is stated when five
- * minutes are left has to hold what comes, in nine of ten, and has to be of some use.
+ * When a limit will be reached: simulated memory of programs that leak evenly, in bursts, between
+ * collections, in steps, faster and faster; the interval stated with five minutes left must contain
+ * the true time in nine of ten cases, and be narrow enough to be useful.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@
 
 struct course {
 	double limit, rate; /* bytes; bytes a second on average */
-	double value;	    /* without what comes and goes */
+	double value;	    /* without fluctuation */
 	double time_s, period_s, size;
 	uint64_t random;
 };
@@ -46,7 +46,7 @@ static double normal(struct course *course)
 	return sum;
 }
 
-/* Each goes on by a second, and gives what is measured. */
+/* Each advances by a second, and returns the measured value. */
 static double even(struct course *course)
 {
 	course->value += course->rate;

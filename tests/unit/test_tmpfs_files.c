@@ -74,7 +74,7 @@ static void a_file_grows_for_the_process_that_writes_it(void **state)
 		bool open, is_new, partial, found;
 	} cases[] = {
 		{4 * MIB, 0, true, false, false, true},	       /* open for writing */
-		{MIB - 1, 0, true, false, false, false},       /* by too little */
+		{MIB - 1, 0, true, false, false, false},       /* too small a change */
 		{4 * MIB, 4 * MIB, false, false, false, true}, /* written, and closed again */
 		{4 * MIB, 5 * MIB, false, false, false, true},
 		{4 * MIB, 6 * MIB, false, false, false, false}, /* it may have written another */

@@ -44,7 +44,7 @@ static void test_text_fills_exactly_its_columns(void **state)
 		{"\u6f22\u5b57\u6f22", 5, CELLS_LEFT, L"\u6f22\u5b57\u2026"},
 		{"\u6f22\u5b57\u6f22", 4, CELLS_LEFT, L"\u6f22\u2026 "},
 		{"\u6f22", 1, CELLS_LEFT, L"\u2026"},
-		/* Accents take none, and have something to stand on. */
+		/* Accents take no column, and need a character. */
 		{"e\u0301x", 3, CELLS_LEFT, L"e\u0301x "},
 		{"\u0301x", 2, CELLS_LEFT, L"x "},
 		/* Control characters are escaped. */
@@ -165,7 +165,7 @@ static void test_80_columns_show_place_growth_verdict_and_course(void **state)
 	}
 }
 
-/* In a locale without them, there are neither blocks nor what else it cannot write. */
+/* In a locale without them, there are neither blocks nor other characters outside it. */
 static void test_plain_locales_get_plain_characters(void **state)
 {
 	const struct top_row row = {.spark = {0, 1, 4, 8}, .spark_count = 4};

@@ -29,7 +29,7 @@ static void snapshot_make(struct snapshot *snapshot)
 	process->outstanding_count = 7;
 }
 
-/* The ledger's line is this, and is to be noticed or not. */
+/* Expects this line for the ledger, highlighted if `noticed`. */
 static void expect_ledger(const struct snapshot *snapshot, const char *line, bool noticed)
 {
 	const struct report_options options = {.sort = SORT_BYTES};
@@ -81,7 +81,7 @@ static void an_exact_ledger_states_what_malloc_knows_nothing_of(void **state)
 		      false);
 }
 
-/* As a live run marks its processes, and as a recording without causes reads. */
+/* As a live run marks its processes, and as a recording without causes is read. */
 static void a_ledger_that_does_not_balance_is_marked(void **state)
 {
 	_cleanup_(snapshot_free) struct snapshot snapshot;
@@ -103,7 +103,7 @@ static void a_ledger_that_does_not_balance_is_marked(void **state)
 	expect_ledger(&snapshot, line, true);
 }
 
-/* There is room for one: losses come first, for they have numbers. */
+/* There is room for one: losses come first, because they have numbers. */
 static void the_cause_stands_in_the_line(void **state)
 {
 	_cleanup_(snapshot_free) struct snapshot snapshot;

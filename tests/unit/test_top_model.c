@@ -281,7 +281,7 @@ static void test_typing_counts_characters_and_has_an_end(void **state)
 	assert_string_equal(scene.model.filter, "\u6f22\U0001f41b");
 	top_model_key(&scene.model, TOP_KEY_BACKSPACE);
 	assert_string_equal(scene.model.filter, "\u6f22");
-	top_model_key(&scene.model, 0x202e); /* not printable: not taken */
+	top_model_key(&scene.model, 0x202e); /* not printable: ignored */
 	top_model_key(&scene.model, TOP_KEY_LEFT);
 	assert_string_equal(scene.model.filter, "\u6f22");
 	for (size_t i = 0; i < 100; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A process that leakmon stops goes on in time, whatever happens to leakmon. */
+/* A process that leakmon stops resumes in time, whatever happens to leakmon. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@
 #define SECOND_NS 1000000000ull
 #define THREADS 8
 
-/* Of a process that waits in epoll_wait(2) with all its threads. */
+/* A process that waits in epoll_wait(2) with all its threads. */
 struct shared {
 	unsigned ready, failed; /* calls, without a signal */
 };
@@ -98,7 +98,10 @@ static bool comes_to_run(pid_t pid)
 	return false;
 }
 
-/* No call of it failed, also none of those that a tracer without a monitor was about to stop. */
+/*
+ * Expects that none of its calls failed, even those that a tracer without a monitor was about to
+ * stop.
+ */
 static void expect_undisturbed(const struct fixture *fixture)
 {
 	usleep(50000);
@@ -272,7 +275,7 @@ static void read_file(pid_t pid, const char *name, char *text, size_t size)
 	text[got] = '\0';
 }
 
-/* A signal for all that are called so, or for a terminal's job, is none for it. */
+/* A signal to all of that name, or to a terminal's job, does not reach it. */
 static void it_has_a_name_and_a_session_of_its_own(void **state)
 {
 	struct tracer tracer = {0};

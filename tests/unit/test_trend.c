@@ -220,7 +220,7 @@ static void too_few_points_have_no_verdict(void **state)
 	assert_int_equal(trend.verdict, TREND_TOO_EARLY);
 }
 
-/* All at one time: there is no rate. */
+/* All at one time: no rate. */
 static void points_of_one_moment_have_no_verdict(void **state)
 {
 	(void)state;
@@ -309,7 +309,7 @@ static void matrix_print(size_t count, unsigned matrix[COURSE_MAX_][TREND_MAX_])
 	puts("");
 }
 
-/* Courses that are never a leak, and those that always are, in windows of every length. */
+/* Courses that are never a leak, and some that always are, in windows of every length. */
 static void verdicts_on_15_kinds_of_series(void **state)
 {
 	static const size_t counts[] = {36, 64, 128, 500};

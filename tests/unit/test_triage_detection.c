@@ -62,7 +62,7 @@ struct node {
 	struct process processes[PROCESSES];
 };
 
-/* Processes of a node besides the leak; idle ones fill it up. */
+/* Processes of a node besides the leak; idle ones fill the rest. */
 static const struct {
 	enum role role;
 	unsigned count;
@@ -140,7 +140,7 @@ static void node_begin(struct node *node, unsigned seed)
 	assert_int_equal(next, PROCESSES);
 }
 
-/* A worker that ends is another process when it comes back. */
+/* A worker that ends returns as another process. */
 static void node_poll(struct node *node, double now_s)
 {
 	double read_s = now_s + random_between(&node->random, 0, 0.05);
@@ -248,13 +248,13 @@ static void accused_print(const struct node *node, unsigned seed)
 	}
 }
 
-/* As triage_poll() spreads them. */
+/* Spreads polls like triage_poll(). */
 static double next_pause_s(struct node *node)
 {
 	return POLL_S * random_between(&node->random, 0.8, 1.2);
 }
 
-/* Runs a node for so long; returns the leak's rank. */
+/* Runs a node until `until_s`; returns the leak's rank. */
 static unsigned node_run(struct node *node, unsigned seed, double until_s, struct tally *tally)
 {
 	unsigned rank;
@@ -270,7 +270,7 @@ static unsigned node_run(struct node *node, unsigned seed, double until_s, struc
 	return rank;
 }
 
-/* Nodes of one kind; every one must be judged rightly, unless others than usual are asked for. */
+/* Runs nodes of one kind; every one must be judged correctly, unless other seeds are requested. */
 static void nodes_run(bool busy, double until_s, const char *title)
 {
 	const char *others = getenv("LEAKMON_SEEDS");

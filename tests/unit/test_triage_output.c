@@ -344,7 +344,7 @@ static void stacks_are_kept_until_there_are_new_ones(void **state)
 	triage_samples_free(&more);
 }
 
-/* What a target calls itself is data there; nothing in it could end the element that holds it. */
+/* A target's name is data there; nothing in it could end its element. */
 static void the_page_has_every_row_with_its_evidence(void **state)
 {
 	_cleanup_free_ char *page = NULL;
@@ -389,7 +389,7 @@ static void a_suspect_is_one_line_with_its_function(void **state)
 				     "leakmon diagnose -p 1234\n"));
 }
 
-/* What does not end, where it waits and what made it: in every format. */
+/* Goroutines that do not end, their wait location and their creator: in every format. */
 static void goroutines_that_do_not_end_are_named_everywhere(void **state)
 {
 	static struct frame stack[] = {
@@ -432,7 +432,7 @@ static void goroutines_that_do_not_end_are_named_everywhere(void **state)
 	assert_non_null(strstr(brief, "leakmon threads -p 1234 10"));
 }
 
-/* A suspect's line is cut, whatever a target calls its functions. */
+/* A suspect's line is cut, whatever a target's function names. */
 static void eight_suspects_fit_a_screen(void **state)
 {
 	static struct triage_entry entries[8], groups[8];
@@ -488,7 +488,7 @@ static void limits_that_are_not_shown_are_counted(void **state)
 	assert_non_null(strstr(json, "\"limits_more\":490"));
 }
 
-/* Ten greater ones must not hide that others leak, too. */
+/* Ten larger ones must not hide that others leak, too. */
 static void rows_that_are_cut_off_are_counted_by_verdict(void **state)
 {
 	struct triage_entry entries[3] = {{.growth.verdict = TREND_LEAKING},
@@ -539,7 +539,7 @@ static void growth_without_a_verdict_has_its_rate_so_far(void **state)
 	assert_null(strstr(text, "so far"));
 }
 
-/* Those of a profile, in its own words; two processes of it, of which one is listed. */
+/* Call stacks of a profile, in its own form; two of its processes, one of which is listed. */
 static void a_profiled_suspect_shows_its_call_stacks(void **state)
 {
 	_cleanup_(profile_report_free) struct profile_report profiles = {0};
@@ -732,8 +732,10 @@ static void a_kill_is_reported_with_what_was_known(void **state)
 	assert_non_null(strstr(prom, "leakmon_oom_kills_total{comm=\"shop\"} 2\n"));
 }
 
-/* By what is outside Eden after how many collections of all: at the first look, and now. The heap
- * has grown by 10 MiB, and native memory by nothing. */
+/*
+ * Bytes outside Eden after a number of full collections: at the first look, and now. The heap has
+ * grown by 10 MiB, and native memory by nothing.
+ */
 static void growth_of_a_jvm_is_unproven_until_its_collections_leave_more(void **state)
 {
 	static const struct {
@@ -796,10 +798,10 @@ static void growth_of_compiled_code_is_unproven(void **state)
 		{{{500, 492, 40, 652}, {0, 0, 0, 0}}, 600, 20 << 20, false, true},
 		/* Native memory grows, while a collection gives back. */
 		{{{500, -7000, 100, -900}, {350, 0, 0, 0}}, 600, 20 << 20, false, false},
-		/* It fills again what a collection has left; more comes beside it. */
+		/* It refills the space that a collection has freed; other growth is added. */
 		{{{500, 1060, 0, 1440}, {350, 0, 0, 0}}, 600, 20 << 20, false, true},
 		{{{500, 1060, 0, 2440}, {350, 0, 0, 0}}, 600, 20 << 20, false, false},
-		/* Objects leak besides. */
+		/* Objects also leak. */
 		{{{500, 100, 100, 200}, {350, 100, 100, 200}}, 600, 30 << 20, true, false},
 		/* Too early to know. */
 		{{{500, 0, 0, 8}, {0, 0, 0, 0}}, 559, 20 << 20, false, true},
@@ -834,7 +836,7 @@ static void growth_of_compiled_code_is_unproven(void **state)
 	}
 }
 
-/* Each collection of Go's is of all: one that leaves more proves it, unless it is the first. */
+/* Every collection of Go is full: one that leaves more behind proves it, except the first. */
 static void growth_of_a_go_program_is_unproven_until_a_collection_leaves_more(void **state)
 {
 	static const struct {
@@ -868,8 +870,10 @@ static void growth_of_a_go_program_is_unproven_until_a_collection_leaves_more(vo
 	}
 }
 
-/* What one collection of all leaves is more than the heap had before the first, at most; or not.
- * `uncollected`: the size of heaps that had none. The heap has grown by 40 MiB. */
+/*
+ * Whether one full collection leaves more than the heap had before the first. `uncollected`: the
+ * size of heaps without one. The heap has grown by 40 MiB.
+ */
 static void growth_of_node_is_unproven_until_a_collection_of_all_leaves_more(void **state)
 {
 	static const struct {
@@ -969,7 +973,7 @@ static void growth_outside_the_heap_of_node_is_unproven_until_collections_leave_
 		if (triage_entry_is_unproven(&entry) != looks[i].unproven)
 			fail_msg("look %zu", i);
 	}
-	/* Nothing is known of what garbage of others holds. */
+	/* The native memory held by garbage is unknown. */
 	managed.now.outside_limit = 0;
 	assert_false(triage_entry_is_unproven(&entry));
 }

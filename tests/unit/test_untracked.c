@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which root leads to which page that no block is known in. */
+/* Which root reaches which page without a known block. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,7 +89,7 @@ static void pages_are_led_to_by_pointers_and_by_what_lies_before(void **state)
 	static const struct word words[] = {
 		{PAGE(0) + 8, PAGE(4) + 100}, /* 4 and, as nothing points there, 5 */
 		{PAGE(5) + 16, PAGE(9) + 64}, /* the block */
-		{PAGE(7) + 8, PAGE(6) + 8},   /* 6 is an object of its own, as 2 */
+		{PAGE(7) + 8, PAGE(6) + 8},   /* 6 is a separate object, like 2 */
 		{PAGE(9) + 72, PAGE(2)},      {PAGE(11), PAGE(7)},
 	};
 	static const uint32_t expected[PAGES] = {3, 3, 3, 3, 3, 3, 0, 0, 0, 0, 0, 0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Does the kernel's search find what a plain one over the rows finds? */
+/* Does the kernel's search agree with a plain one over the rows? */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #define PAGE (1u << LM_UNWIND_PAGE_SHIFT)
 #define SAMPLES 200000
 
-/* The end of the last indexed page: addresses behind it belong to the last row. */
+/* Returns the end of the last indexed page: addresses after it belong to the last row. */
 static uint32_t last_reached(const struct unwind_table *table)
 {
 	return table->rows[table->count - 1].pc | (PAGE - 1);
@@ -28,7 +28,7 @@ static const struct lm_unwind_row *cells_find(const struct unwind_cells *cells, 
 
 	if (!cells->count)
 		return NULL;
-	page = MIN(page, cells->items[0].pc); /* behind the last row: it reaches to the end */
+	page = MIN(page, cells->items[0].pc); /* after the last row: it reaches to the end */
 	low = cells->items[page].pc;
 	high = cells->items[page + 1].pc + 1;
 	while (high - low > 1) {
@@ -64,7 +64,7 @@ static void assert_agree_around(const struct unwind_table *table, const struct u
 		assert_agree(table, cells, pc + 1);
 }
 
-/* Every row's boundary, every page's, and addresses anywhere, also behind the end. */
+/* Checks every row's boundary, every page's, and random addresses, also after the end. */
 static void assert_agree_everywhere(const struct unwind_table *table,
 				    const struct unwind_cells *cells)
 {

@@ -19,10 +19,10 @@
 #define DEADLINE_S 120
 
 struct victim {
-	uint8_t *image; /* as it is meant to be */
+	uint8_t *image; /* the intact image */
 	size_t size;
 	size_t frames, frames_size; /* .eh_frame in the image */
-	int fd;			    /* of the copy that suffers */
+	int fd;			    /* of the damaged copy */
 	uint64_t random;
 };
 

@@ -134,7 +134,7 @@ static void a_frame_pointer_leads_to_its_record(void **state)
 	assert_int_equal(caller.sp, FP + 16);
 	assert_int_equal(caller.return_at, FP + 8);
 	assert_int_equal(caller.fp_at, FP);
-	/* By that rule a walk finds it again, wherever calls put it. */
+	/* By that rule a walk finds it, wherever calls put it. */
 	assert_int_equal(lm_return_words(&pushing, -2), -1);
 	assert_int_equal(lm_return_words(&linking, -2), -1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* With real BPF maps, as leakmon.bpf.o has them; without the right to make them it is skipped. */
+/* With real BPF maps, as in leakmon.bpf.o; skipped without permission to create them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -199,7 +199,7 @@ static void many_processes_are_loaded_together_and_those_that_are_gone_passed_ov
 	assert_true(open_files() <= before + 1);
 }
 
-/* The map has room for 8: those that ended make room for those that come. */
+/* The map has room for 8: ended ones are replaced. */
 static void processes_may_come_and_go_for_ever(void **state)
 {
 	struct fixture *fixture = fixture_of(state);
@@ -285,7 +285,7 @@ static void rows_of_files_that_nobody_maps_stay_for_the_next_and_then_go(void **
 		assert_int_equal(refresh(fixture, getpid()), 0);
 	}
 	assert_int_equal(stats_of(fixture).failures, base.failures);
-	/* The latest 256 files, and what we have mapped all the time. */
+	/* The latest 256 files, and our own mappings. */
 	assert_int_equal(stats_of(fixture).modules, base.modules + 256);
 }
 
@@ -354,7 +354,7 @@ static void code_that_a_process_makes_is_one_range_until_the_process_is_forgotte
 	}
 	assert_true(kernel_has_blocks(fixture, &made.blocks));
 	assert_int_equal(stats_of(fixture).modules, modules + 1);
-	/* The same once more; then others in their place. */
+	/* The same again; then others in their place. */
 	assert_int_equal(unwind_store_set_made(fixture->store, getpid(), &made), 0);
 	rows[1].pc = 8192;
 	assert_int_equal(unwind_store_set_made(fixture->store, getpid(), &made), 0);

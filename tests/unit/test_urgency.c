@@ -12,7 +12,7 @@
 
 #include "base/urgency.h"
 
-/* Without the right to it, nothing changes at all. */
+/* Without permission, nothing changes. */
 static void a_thread_goes_first_and_is_what_it_was_again(void **state)
 {
 	int policy = sched_getscheduler(0), nice = getpriority(PRIO_PROCESS, 0);
@@ -32,7 +32,7 @@ static void a_thread_goes_first_and_is_what_it_was_again(void **state)
 	assert_int_equal(getpriority(PRIO_PROCESS, 0), nice);
 }
 
-/* Probes are set and closed by helpers of their own. */
+/* Separate helpers set and close probes. */
 static void what_it_starts_goes_first_too(void **state)
 {
 	struct urgency before;

@@ -22,7 +22,7 @@ static void expect_counts(const struct walked *walked, const struct class_count 
 	}
 }
 
-/* What lies behind the top of an area, and in the half that is not in use, are no objects. */
+/* Memory after the top of an area, and in the unused half, has no objects. */
 static void objects_have_the_name_of_their_constructor_or_type(void **state)
 {
 	static const struct class_count expected[] = {
@@ -106,7 +106,7 @@ static void references_have_the_names_of_properties_and_variables(void **state)
 	walked_free(&walked);
 }
 
-/* Whether what a block leads to is held by it no more. */
+/* Returns whether a block no longer holds the objects that it points to. */
 static bool is_claimed(const struct heap_sink *sink, uint64_t block, uint64_t size)
 {
 	for (size_t i = 0; i < sink->claimed.count; i++) {
@@ -118,7 +118,7 @@ static bool is_claimed(const struct heap_sink *sink, uint64_t block, uint64_t si
 	return false;
 }
 
-/* V8 moves objects: native code has handles of them, and no addresses. */
+/* V8 moves objects: native code has handles of them, not their addresses. */
 static void native_memory_holds_objects_by_handles_alone(void **state)
 {
 	static const struct {
@@ -129,7 +129,7 @@ static void native_memory_holds_objects_by_handles_alone(void **state)
 		{FORGED_LENGTHS + 0x800, 24, false, false},
 		{FORGED_LENGTHS + 0x800, 3048, true, true},
 		{FORGED_LENGTHS + 0x800, 2056, true, false}, /* handles that are never freed */
-		{FORGED_LENGTHS + 0x800, 8184, true, false}, /* of functions that run */
+		{FORGED_LENGTHS + 0x800, 8184, true, false}, /* of running functions */
 		{FORGED_LENGTHS + 0x800, 8200, true, true},
 		{FORGED_HEAP - 0x100, 0x5000, true, false}, /* the isolate */
 		{FORGED_HEAP + 0x100, 0x5000, true, true},
@@ -156,8 +156,10 @@ static void native_memory_holds_objects_by_handles_alone(void **state)
 	}
 }
 
-/* A strong one holds its object, a weak one what is told that it ended; no pointer opens a
- * block. */
+/*
+ * A strong handle holds its object, a weak one the object told of its end; no pointer opens a
+ * block.
+ */
 static void handles_are_roots_by_the_class_of_their_object(void **state)
 {
 	struct forged *forged = *state;
@@ -231,7 +233,7 @@ static void handles_behind_the_next_free_one_are_none(void **state)
 	}
 }
 
-/* Of the blocks of handles one is in use. The isolate leads to what has them. */
+/* One of the blocks of handles is in use. The isolate points to their owner. */
 static void spare_blocks_of_handles_hold_nothing(void **state)
 {
 	static const struct {
@@ -263,7 +265,7 @@ static void spare_blocks_of_handles_hold_nothing(void **state)
 	}
 }
 
-/* By the way that reads all chunks, and by the one that reads a few. */
+/* By the method that reads all chunks, and by the one that reads a few. */
 static void what_a_heap_counts_is_read(void **state)
 {
 	struct forged *forged = *state;
@@ -317,7 +319,7 @@ static void chunks_count_for_their_own_heap(void **state)
 	target_memory_close(&memory);
 }
 
-/* A map of a class "Holder" and its objects come to a chunk of their own. */
+/* Makes a map of a class "Holder" and its objects, in a separate chunk. */
 static uint64_t make_holders(struct forged *forged, uint32_t words)
 {
 	uint64_t chunk = FORGED_BASE + FORGED_OLD;
@@ -331,7 +333,7 @@ static uint64_t make_holders(struct forged *forged, uint32_t words)
 #define SHARED_WORDS 4000u
 #define SHARING 200
 
-/* What an array has is referred to as often as a few objects would have it. */
+/* The number of references to an array's contents is bounded like that of a few objects. */
 static void an_array_that_all_have_is_bounded(void **state)
 {
 	uint64_t map, array, holder = 0;
@@ -349,7 +351,7 @@ static void an_array_that_all_have_is_bounded(void **state)
 	walk(&forged->memory, &walked);
 	assert_int_equal(count_class(&walked.sink, "Holder"), SHARING);
 	assert_true(walked.sink.references.count < REPORT(&walked)->heap_bytes / 8 * 5);
-	/* Its map; the array is a part of it. */
+	/* Its map; the array is a part of the object. */
 	assert_int_equal(count_references(&walked.sink, holder - 1), 1);
 	assert_true(refers(&walked.sink, holder - 1, array - 1));
 	assert_string_equal(REPORT(&walked)->why,
@@ -392,7 +394,7 @@ static void characters_are_no_addresses(void **state)
 	walked_free(&walked);
 }
 
-/* They are held by no context: alone is what a variable holds. */
+/* No context holds them: only the variable does. */
 static void variables_of_modules_are_roots(void **state)
 {
 	struct forged *forged = *state;
@@ -404,7 +406,7 @@ static void variables_of_modules_are_roots(void **state)
 	walked_free(&walked);
 }
 
-/* Which one is in use is not known. */
+/* It is unknown which one is in use. */
 static void variables_of_a_script_that_was_loaded_again_are_no_roots(void **state)
 {
 	struct forged *forged = *state;
@@ -448,7 +450,7 @@ static void listeners_have_the_names_of_their_events(void **state)
 	walked_free(&walked);
 }
 
-/* What once() adds counts as the function that was passed. */
+/* Functions wrapped by once() count as the function passed to it. */
 static void many_listeners_of_one_event_are_reported_with_their_function(void **state)
 {
 	static const char *const events[] = {"close", "error"};
@@ -469,7 +471,7 @@ static void many_listeners_of_one_event_are_reported_with_their_function(void **
 	walked_free(&walked);
 }
 
-/* A chunk of so many bytes, in which objects come next; it ends behind them. */
+/* Begins a chunk of that many bytes, which ends after the objects made next. */
 static uint64_t large_begin(struct forged *forged, uint64_t bytes)
 {
 	uint64_t chunk = forged_memory_more(&forged->memory, bytes);
@@ -533,7 +535,7 @@ static void all_that_a_module_exports_is_a_root(void **state)
 	walked_free(&walked);
 }
 
-/* Likewise: the function has its name behind what is known of each of its variables. */
+/* The same for a function: its name follows the data of each of its variables. */
 static void a_function_of_thousands_of_variables_has_its_name(void **state)
 {
 	struct forged *forged = *state;

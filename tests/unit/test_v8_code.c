@@ -80,7 +80,7 @@ static void expect_lines(struct forged *forged)
 		      {FORGED_BYTECODE_HEADER + 28, 3},
 		      {FORGED_BYTECODE_HEADER + 29, 1},
 		      {FORGED_BYTECODE_HEADER + FORGED_BYTECODES - 1, 1},
-		      /* No bytecode of its own: its first line. */
+		      /* Without bytecode of its own: its first line. */
 		      {FORGED_BYTECODE_HEADER + FORGED_BYTECODES, 2},
 		      {FORGED_BYTECODE_HEADER - 1, 2},
 		      {LM_INTERPRETED_AT_MASK, 2}};
@@ -100,7 +100,7 @@ static void a_call_has_the_line_of_its_bytecode(void **state)
 	expect_lines(*state);
 }
 
-/* From V8 14 on, bytes of bytecode have two bits behind them for what the position is of. */
+/* From V8 14 on, two bits with the kind of position follow the bytes of bytecode. */
 static void so_it_has_with_positions_of_a_later_version(void **state)
 {
 	static const uint8_t bytecodes[] = {0 << 2 | 2, 11 << 2 | 3, 19 << 2 | 2};
@@ -113,7 +113,7 @@ static void so_it_has_with_positions_of_a_later_version(void **state)
 	expect_lines(forged);
 }
 
-/* By what each bytecode has of the instructions: a call returns behind the first of them. */
+/* By the number of instructions for each bytecode: a call returns after the first instruction. */
 static void a_call_in_code_of_bytecode_alone_has_its_line_too(void **state)
 {
 	static const struct {
@@ -127,7 +127,7 @@ static void a_call_in_code_of_bytecode_alone_has_its_line_too(void **state)
 		{46, 3},
 		{47, 1},
 		{56, 1},
-		/* Before the first, and behind the last one: its first line. */
+		/* Before the first and after the last instruction: the first line. */
 		{0, 2},
 		{16, 2},
 		{57, 2},
@@ -144,7 +144,7 @@ static void a_call_in_code_of_bytecode_alone_has_its_line_too(void **state)
 
 		assert_int_equal(name(&opened, frame | LM_FRAME_COMPILED), 0);
 		expect_frame(&opened, "onData", "/srv/server.js", places[i].line);
-		/* Nor is it of this code if it is optimized. */
+		/* Nor with the mark of optimized code. */
 		assert_int_equal(name(&opened, frame | LM_FRAME_OPTIMIZED), 0);
 		expect_frame(&opened, "onData", "/srv/server.js", 2);
 	}
@@ -153,7 +153,7 @@ static void a_call_in_code_of_bytecode_alone_has_its_line_too(void **state)
 	close_code(&opened);
 }
 
-/* The lowest bits of an offset in a long one may be those of many. */
+/* The lowest bits of an offset in a long one are ambiguous. */
 static void long_bytecode_has_the_first_line_alone(void **state)
 {
 	struct forged *forged = *state;
@@ -168,7 +168,7 @@ static void long_bytecode_has_the_first_line_alone(void **state)
 	close_code(&opened);
 }
 
-/* What lies at an address by now may be anything. */
+/* The address may contain anything by now. */
 static void what_is_no_function_any_more_has_no_name(void **state)
 {
 	struct forged *forged = *state;
@@ -185,7 +185,7 @@ static void what_is_no_function_any_more_has_no_name(void **state)
 	close_code(&opened);
 }
 
-/* What was read counts until it is forgotten. */
+/* Data read stays valid until it is forgotten. */
 static void names_are_those_of_the_moment(void **state)
 {
 	struct forged *forged = *state;

@@ -46,8 +46,10 @@ static void watched_end(struct watched *watched)
 	snapshot_free(&watched->snapshot);
 }
 
-/* The next reading. `replaced`: blocks that were freed since the last one; the oldest goes
- * first. */
+/*
+ * Takes the next reading. `replaced`: blocks that were freed since the last reading; the oldest
+ * goes first.
+ */
 static void watched_read(struct watched *watched, double bytes, uint64_t count, uint64_t replaced)
 {
 	struct site *site = &watched->snapshot.processes.items[0].sites.items[0];
@@ -83,7 +85,7 @@ static void expect_both(const struct watched *watched, enum trend_verdict verdic
 	assert_int_equal(watched->watch, verdict);
 }
 
-/* R² is 1.00, and what is left beside the line hangs together over minutes. */
+/* R² is 1.00, and the residuals are correlated over minutes. */
 static void a_leak_that_rises_in_every_reading_stays_leaking(void **state)
 {
 	(void)state;
@@ -103,7 +105,7 @@ static void a_leak_that_rises_in_every_reading_stays_leaking(void **state)
 
 #define CACHED_PAGES 64
 
-/* Pages are asked for by chance, so the last ones come late and far between. */
+/* Pages are requested by chance, so the last ones come late and far apart. */
 static void a_cache_that_is_full_stays_a_plateau(void **state)
 {
 	(void)state;
@@ -149,7 +151,10 @@ static void messages_that_grow_in_a_queue_of_constant_length_leak(void **state)
 	watched_end(&watched);
 }
 
-/* A site that gains so many blocks evenly, in a process that holds `others` bytes besides. */
+/*
+ * Returns the verdict on a site that gains that many blocks evenly, in a process with `others`
+ * further bytes.
+ */
 static enum trend_verdict verdict_on_blocks(uint64_t blocks, uint64_t size, uint64_t others)
 {
 	struct watched watched;

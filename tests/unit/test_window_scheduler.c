@@ -89,7 +89,7 @@ static struct outcome run(const struct program *program, double limit, double at
 	return outcome;
 }
 
-/* Windows were seen to cost 1.5 times what was counted. */
+/* The real cost of windows was seen to be 1.5 times the counted cost. */
 static void what_is_spent_leaves_a_third_of_the_limit_to_what_cannot_be_counted(void **state)
 {
 	static const struct program programs[] = {
@@ -152,8 +152,8 @@ static void one_that_idles_has_windows_out_of_its_floor(void **state)
 }
 
 /*
- * Whatever a process does under probes, and however late these are out: what it has lost is no more
- * than the limit of what it has used, from its first window on.
+ * Whatever a process does under probes, and however late these are detached, its loss never exceeds
+ * the limit of its own CPU time, from its first window on.
  */
 static void no_window_costs_more_than_is_earned_by_then(void **state)
 {
@@ -196,7 +196,7 @@ static void no_window_costs_more_than_is_earned_by_then(void **state)
 	}
 }
 
-/* Else rates would be those of busy times only. */
+/* Otherwise rates would only represent busy times. */
 static void windows_open_as_often_in_busy_times_as_these_are(void **state)
 {
 	static const struct program turns = {1, 5, 20, 100000, 2e-6};
@@ -230,8 +230,10 @@ static void windows_are_as_long_as_their_births_and_their_attach_ask(void **stat
 	assert_true(fabs(window_budget_length_s(&budget) - 0.06) < 1e-9);
 }
 
-/* Else one that allocates in turns would wait for a second of it to be earned, and a program that
- * only frees for as long. */
+/*
+ * Otherwise a program that allocates in phases would wait until a second of it is earned, and a
+ * program that only frees would, too.
+ */
 static void a_burst_beside_the_births_makes_no_window_dear(void **state)
 {
 	static const struct window_cost beside = {.attach_s = 0.002,
@@ -277,7 +279,7 @@ static void a_window_without_result_is_paid_and_adds_no_births(void **state)
 	assert_true(fabs(window_budget_length_s(&budget) - 0.06) < 1e-9);
 }
 
-/* A report may come as the last probe is set: the hits so far are not those of no time at all. */
+/* A report may come as the last probe is set: hits so far must not be divided by zero time. */
 static void one_that_ends_as_it_opens_makes_the_next_ones_no_dearer(void **state)
 {
 	static const struct window_cost given_up = {
@@ -302,7 +304,7 @@ static void one_that_ends_as_it_opens_makes_the_next_ones_no_dearer(void **state
 
 struct simulated_process {
 	double share;  /* share of a core that it uses */
-	double growth; /* that its windows find, once it has had one */
+	double growth; /* found by its windows, from the first one on */
 	struct window_budget budget;
 	struct window_candidate candidate;
 };
@@ -311,7 +313,7 @@ struct machine {
 	struct simulated_process processes[PROCESSES];
 	struct window_scheduler scheduler;
 	double window_cost_s; /* CPU time of leakmon for a window and its checks */
-	double report_cost_s; /* and for a report */
+	double report_cost_s; /* and of a report */
 	double windows_s, total_s, now_s;
 };
 
@@ -399,7 +401,7 @@ static void two_windows_that_met_the_process_at_work_show_its_rate(void **state)
 	assert_float_equal(window_budget_hits_per_s(&budget), 0.002, 1e-9);
 }
 
-/* It sleeps through all of them. */
+/* It sleeps through all windows. */
 static void a_second_of_windows_shows_the_rate_of_one_that_hardly_works(void **state)
 {
 	static const struct window_cost sleeps = {
@@ -440,7 +442,7 @@ static void nobody_loses_more_than_the_limit_and_leakmon_uses_no_more(void **sta
 		machine.processes[7].growth = 1000;
 		machine_run(&machine, 3600);
 		assert_true(machine.total_s <= LIMIT * 3600 + WINDOW_CREDIT_S + 0.02);
-		/* Nearly all of it is used, since forty processes would like to. */
+		/* Nearly all of the limit is used, since forty processes could use it. */
 		assert_true(machine.total_s > LIMIT * 3600 * 0.95);
 		for (size_t i = 0; i < PROCESSES; i++) {
 			const struct window_budget *budget = &machine.processes[i].budget;
@@ -501,7 +503,7 @@ static void whoever_waits_and_has_fewest_windows_is_first(void **state)
 {
 	static const struct {
 		struct window_candidate candidates[4];
-		size_t first, second; /* with the state that the first turn leaves */
+		size_t first, second; /* in the states after the first turn */
 	} cases[] = {
 		{{{true, 9, 5, 1}, {true, 2, 0, 9}, {true, 1, 0, 9}, {false, 0, 9, 0}}, 2, 2},
 		{{{true, 3, 5, 7}, {true, 9, 0, 3}, {true, 9, 8, 9}, {false, 9, 9, 0}}, 1, 2},
@@ -532,7 +534,7 @@ static void whoever_waits_and_has_fewest_windows_is_first(void **state)
 struct busy {
 	bool is_busy;
 	double growth;
-	unsigned windows; /* that it is to have */
+	unsigned windows; /* expected number */
 };
 
 static void run_exactly(const struct busy *processes, size_t count, unsigned windows[EXACT_MOST])
@@ -562,8 +564,8 @@ static void run_exactly(const struct busy *processes, size_t count, unsigned win
 }
 
 /*
- * Three windows each, then every other one for the fastest, and those between for the process that
- * has waited longest. With n busy ones it thus gets 3 + (1056 - 3 n) / 2 of 1056, and one more for
+ * Three windows each, then every other one for the fastest, and the rest for the process that has
+ * waited longest. With n busy ones it thus gets 3 + (1056 - 3 n) / 2 of 1056, and one more for
  * being the first with its third; the others share the rest. Windows not taken by idle ones are not
  * lost.
  */
@@ -594,7 +596,7 @@ static void what_idle_processes_leave_goes_to_the_busy_ones_by_growth(void **sta
 	}
 }
 
-/* Reports above the limit: windows keep half of it. */
+/* Reports cost more than the limit: windows keep half of it. */
 static void dear_reports_leave_half_of_the_limit_to_windows(void **state)
 {
 	struct machine machine;
@@ -648,7 +650,7 @@ static void sixteen_have_places_and_no_more(void **state)
 	assert_int_equal(slots.list.count, 16);
 	assert_false(suspect(&slots, 17, 0, 0));
 	assert_false(suspect(&slots, 17, PROFILE_SLOT_STAY_S, 0));
-	/* Those that have slots are welcome. */
+	/* Processes with slots keep them. */
 	assert_true(suspect(&slots, 3, 0, 0));
 	assert_int_equal(slots.list.count, 16);
 }
@@ -662,7 +664,7 @@ static void a_process_that_was_no_suspect_for_a_quarter_of_an_hour_gives_way(voi
 	for (pid_t pid = 1; pid <= PROFILE_SLOTS; pid++)
 		suspect(&slots, pid, pid == 9 ? 50 : pid == 4 ? 100 : 1000, 0);
 	assert_false(suspect(&slots, 17, 950, 0));
-	/* The one with the longest wait, unless its window is open. */
+	/* The process with the longest wait gives way, unless its window is open. */
 	assert_false(suspect(&slots, 17, 951, 9));
 	assert_true(suspect(&slots, 17, 951, 0));
 	assert_null(profile_slots_find(&slots, 9, 5));
@@ -687,7 +689,7 @@ static void a_former_suspect_stays_while_there_is_room(void **state)
 	assert_non_null(profile_slots_find(&slots, 1, 5));
 }
 
-/* The slowest-growing one that is not near a limit itself. */
+/* It evicts the slowest growth that is not near a limit itself. */
 static void to_a_process_near_its_memory_limit_another_one_gives_way(void **state)
 {
 	_cleanup_slots_ struct profile_slots slots = {.limit = PROFILE_SLOTS};

@@ -12,7 +12,7 @@
 #define KIND 7
 #define FORGOTTEN 3
 
-/* Blocks of one kind: `others` that are well held, and behind them FORGOTTEN that are weakly. */
+/* Blocks of one kind: `others` that are strongly held, then FORGOTTEN weakly held ones. */
 static void look_make(struct witness_look *look, size_t others, size_t changed)
 {
 	look->time_ns = 1;
@@ -26,7 +26,7 @@ static void look_make(struct witness_look *look, size_t others, size_t changed)
 		};
 }
 
-/* Result of two runs over 20 others, with changes before the second. */
+/* Returns the result of two runs over 20 others, with changes before the second. */
 static struct witness_kind say(size_t others, size_t changed, void (*spoil)(struct witness_look *))
 {
 	struct witness_look first = {0}, now = {0};
@@ -128,7 +128,7 @@ static void fail_to_read_all(struct witness_look *look)
 		look->blocks.items[i].hash = 0;
 }
 
-/* Of a large heap, only so many bytes are read. */
+/* Of a large heap, only a limited number of bytes is read. */
 static void a_block_that_was_not_read_is_not_gone(void **state)
 {
 	struct witness_kind kind = say(20, 20, fail_to_read_half);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Parsers in their sandboxes, which are this very program started anew. */
+/* Parsers in their sandboxes, which are this very program started again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -330,7 +330,7 @@ static void a_file_that_hangs_the_parser_costs_that_file(void **state)
 	assert_int_equal(parse_image(worker, bad, &image), -ETIMEDOUT);
 	assert_in_range(now_ms() - start, 900, 5000);
 	assert_string_equal(worker_failure(-ETIMEDOUT), "parsing the file took too long");
-	/* Not tried again: the answer is there, and no parser was started for it. */
+	/* It is not retried: the answer is known, and no parser was started for it. */
 	assert_int_equal(parse_image(worker, bad, &image), -ETIMEDOUT);
 	assert_int_equal(worker_pid(worker, WORKER_LANE_AWAITED), 0);
 	assert_names(worker, good);
@@ -432,7 +432,7 @@ static void a_file_that_crashes_the_parser_costs_that_file(void **state)
 	assert_int_equal(parse_lines_finish(worker, -1, &answer), -ECONNRESET);
 	assert_string_equal(worker_failure(-ECONNRESET), "the file made the parser crash");
 	assert_int_equal(parse_lines_begin(worker, &request), -ECONNRESET);
-	/* Its symbols are another parser's work, and other files go on. */
+	/* Another parser has its symbols, and other files are unaffected. */
 	assert_names(worker, request.fd);
 	assert_names(worker, good);
 	close(request.fd);
@@ -450,7 +450,7 @@ static void a_parser_that_dies_between_two_files_costs_none(void **state)
 	assert_names(worker, fd);
 	pid = worker_pid(worker, WORKER_LANE_AWAITED);
 	kill(pid, SIGKILL);
-	/* Not reaped: until then, it only counts that it is dead. */
+	/* It is not yet reaped: being dead suffices. */
 	assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
 	assert_names(worker, fd);
 	assert_int_not_equal(worker_pid(worker, WORKER_LANE_AWAITED), pid);
@@ -618,7 +618,7 @@ static void the_parser_ends_with_the_monitor(void **state)
 	close(ends[1]);
 }
 
-/* As many files, and as many requests, as a long run has. */
+/* As many files and requests as in a long run. */
 static void a_thousand_files_leave_no_descriptor_behind(void **state)
 {
 	struct worker *worker = new_worker(0);

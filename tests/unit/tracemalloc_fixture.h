@@ -19,7 +19,7 @@ struct forged_traces {
 	uint64_t table, lists, lines[3], entries[FORGED_BLOCKS];
 };
 
-/* Of one file, innermost first; `all` of them there were. */
+/* Makes lines of one file, innermost first; `all`: the original number. */
 static inline uint64_t forged_trace_lines(struct forged *forged, uint64_t file,
 					  const uint32_t *lines, uint16_t count, uint16_t all)
 {
@@ -87,7 +87,7 @@ static inline bool forged_traces_make(struct forged_traces *made, unsigned versi
 	return true;
 }
 
-/* As own_profile_read() does it. */
+/* Reads them like own_profile_read(). */
 static inline int forged_traces_read(const struct forged_traces *made, struct heap_profile *profile)
 {
 	struct target_memory memory;

@@ -166,7 +166,7 @@ static inline int unwind_compile_bytes(const void *bytes, size_t size, struct un
 	return unwind_compile_as(&x86_64_abi, bytes, size, table);
 }
 
-/* The same by this machine's ABI. */
+/* Compiles with this machine's ABI. */
 static inline int unwind_compile_own(const void *bytes, size_t size, struct unwind_table *table)
 {
 	return unwind_compile_as(&machine_abi, bytes, size, table);

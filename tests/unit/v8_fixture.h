@@ -32,7 +32,7 @@
 #define FORGED_BYTECODES 40u
 #define FORGED_BYTECODE_HEADER 53u /* of a BytecodeArray, from its tagged pointer on */
 #define FORGED_BYTECODE_KINDS 8u
-#define FORGED_INSTRUCTIONS 0x7f0000001000ull /* of code that is made of it */
+#define FORGED_INSTRUCTIONS 0x7f0000001000ull /* of code generated from it */
 
 /* Numbers of instance types: the fixture's own. */
 enum forged_type {
@@ -91,7 +91,7 @@ struct forged {
 	uint64_t of_weak_map, key, old_garbage, native_context, native, derived, young;
 	uint64_t module, of_module, script, source, line_ends, last_function, emitter, listeners;
 	uint64_t bytecodes, code, buffer_map, exported, required;
-	uint64_t used, spare, vector, structure; /* of handles: blocks, and what has them */
+	uint64_t used, spare, vector, structure; /* of handles: blocks, and their owners */
 	uint64_t version, map_type;		 /* addresses of constants */
 };
 
@@ -115,7 +115,7 @@ static inline uint64_t forged_number(uint64_t number)
 	return number << 32;
 }
 
-/* As node 20 has them. */
+/* The constants of node 20. */
 static inline void forged_constants(struct forged *forged)
 {
 	static const struct {
@@ -291,7 +291,7 @@ static inline void forged_item(uint64_t array, uint64_t index, uint64_t word)
 	forged_set(array, 16 + index * 8, word);
 }
 
-/* A function; `scope` 0: the name stands in its place. */
+/* Makes a function; `scope` 0: its name instead. */
 static inline uint64_t forged_constructor(struct forged *forged, const char *name)
 {
 	uint64_t text = forged_text(forged, forged->internalized, name);
@@ -330,7 +330,7 @@ static inline void forged_properties(struct forged *forged, uint64_t map, const 
 	forged_put32(map - 1 + 16, count << 10);
 }
 
-/* One, behind the words that every object has. */
+/* Makes one property, after the words common to all objects. */
 static inline void forged_property(struct forged *forged, uint64_t map, const char *name,
 				   uint32_t field)
 {
@@ -423,7 +423,7 @@ static inline uint64_t forged_buffer(struct forged *forged, uint64_t store, uint
 	return buffer;
 }
 
-/* Array buffers: the block of each, and how long the buffer says that it is. */
+/* Makes array buffers: the block of each, and the length that the buffer claims. */
 static inline void forged_buffers(struct forged *forged)
 {
 	static const uint64_t sizes[][2] = {{64, 60}, {40, 16}, {200, 16}, {4096, 3500}};
@@ -485,7 +485,7 @@ static inline void forged_globals(struct forged *forged)
 	forged_set(cell, 24, forged->cache);
 	forged_item(dictionary, 3, cell);
 	forged_set(global, 8, dictionary);
-	/* One word longer than its size, behind maps. */
+	/* One word longer than its size, after maps. */
 	forged->native_context = forged_array(forged, context_map, 4);
 	forged_item(forged->native_context, 2, context_map);
 	forged_item(forged->native_context, 3, forged->context);
@@ -493,7 +493,9 @@ static inline void forged_globals(struct forged *forged)
 	forged_set(context_map, 32, forged->native_context);
 }
 
-/* Many functions of one place, `names` on: what stands where the name does leads to the place. */
+/*
+ * Makes many functions at one place, from `names` on: the word in place of the name points to it.
+ */
 static inline void forged_functions(struct forged *forged, uint64_t script, uint64_t name,
 				    uint64_t uncompiled)
 {
@@ -511,8 +513,10 @@ static inline void forged_functions(struct forged *forged, uint64_t script, uint
 	}
 }
 
-/* A script of three lines. Its variable `kept` is used by functions: compiled ones of the second
- * line, and others of the third. */
+/*
+ * Makes a script of three lines. Its variable `kept` is used by functions: compiled ones of the
+ * second line, and others of the third.
+ */
 static inline void forged_script(struct forged *forged)
 {
 	uint64_t script_map = forged_map(forged, FORGED_SCRIPT, 10, 0);
@@ -533,7 +537,7 @@ static inline void forged_script(struct forged *forged)
 	forged_set(script, 8, forged->source);
 	forged_set(script, 16, name);
 	scope = forged_object(forged, forged->scope, 8 + 7 * 8);
-	/* Flags, which are no length: as one, they would lead behind the next scope. */
+	/* Flags, not a length: as a length they would reach beyond the next scope. */
 	forged_set(scope, 8, forged_number(23));
 	forged_set(scope, 24, forged_number(1));
 	forged_set(scope, 32, kept);
@@ -559,7 +563,7 @@ static inline uint64_t forged_shared_of(uint64_t function)
 	return forged_word(function - 1 + 24);
 }
 
-/* The last one of onData(), of the second line, is before what late() needs. */
+/* Returns the last onData() of the second line, before the data of late(). */
 static inline uint64_t forged_on_data_function(const struct forged *forged)
 {
 	return forged->last_function - FORGED_CLOSURES * 64 - 32 - 56;
@@ -598,8 +602,10 @@ static inline void forged_bytecode(struct forged *forged)
 	forged->bytecodes = array;
 }
 
-/* Its code, with 10 bytes for each of four bytecodes, behind 16 bytes. The second and third one
- * have long operands. */
+/*
+ * Makes its code, with 10 bytes for each of four bytecodes, after 16 bytes. The second and third
+ * one have long operands.
+ */
 static inline void forged_compiled(struct forged *forged)
 {
 	static const uint8_t bytecodes[] = {2, [4] = 0, 2, [10] = 1, 2, [29] = 3, [33] = 3, 0};
@@ -621,7 +627,7 @@ static inline void forged_compiled(struct forged *forged)
 	forged_set(forged_shared_of(forged->last_function), 24, code);
 }
 
-/* An array of listeners: of late(), those of once() among them, then of onData(). */
+/* Makes an array of listeners: late(), some of them by once(), then onData(). */
 static inline uint64_t forged_crowd(struct forged *forged)
 {
 	uint64_t array_map = forged_map(forged, FORGED_ARRAY, 4, 0);
@@ -642,8 +648,10 @@ static inline uint64_t forged_crowd(struct forged *forged)
 	return crowd;
 }
 
-/* EventEmitters: the listeners of the first one are by the names of events in an object that is a
- * dictionary; those of the second one are its fields. */
+/*
+ * Makes EventEmitters: the listeners of the first one are in a dictionary object by names of
+ * events; those of the second one are its fields.
+ */
 static inline void forged_emitter(struct forged *forged)
 {
 	uint64_t emitter =
@@ -706,7 +714,7 @@ static inline void forged_modules(struct forged *forged)
 	forged_set(loader, 72, forged_receiver(forged, paths_map, 3));
 }
 
-/* Of onData(), which awaits something; it returned the promise. */
+/* Makes a suspended call of onData(), which returned the promise. */
 static inline uint64_t forged_call(struct forged *forged, uint64_t map, uint64_t promise)
 {
 	uint64_t call = forged_receiver(forged, map, 11);
@@ -716,7 +724,7 @@ static inline uint64_t forged_call(struct forged *forged, uint64_t map, uint64_t
 	return call;
 }
 
-/* late() is called when the promise is resolved, or the call goes on. */
+/* Makes a reaction: late() is called when the promise is resolved, or the call resumes. */
 static inline uint64_t forged_reaction(struct forged *forged, uint64_t map, uint64_t call)
 {
 	uint64_t function = forged->last_function, reaction;
@@ -735,8 +743,10 @@ static inline uint64_t forged_reaction(struct forged *forged, uint64_t map, uint
 	return reaction;
 }
 
-/* Promises that an async function returned, that one awaits, that have a then(), and one that is
- * resolved; timers. */
+/*
+ * Makes promises: returned by an async function, awaited by one, with a then(), and a resolved one;
+ * and timers.
+ */
 static inline void forged_pending(struct forged *forged)
 {
 	uint64_t map = forged_map(forged, FORGED_PROMISE, 5, forged_constructor(forged, "Promise"));
@@ -759,7 +769,7 @@ static inline void forged_pending(struct forged *forged)
 	forged_set(settled, 32, forged_number(1));
 }
 
-/* Of a type that has no name and no length: up to the next object. */
+/* Makes an object of a type without name and length: it extends to the next object. */
 static inline void forged_odd(struct forged *forged)
 {
 	uint64_t map = forged_map(forged, FORGED_ODD, 0, 0);
@@ -771,7 +781,7 @@ static inline void forged_odd(struct forged *forged)
 	forged_set(odd, 32, 2);
 }
 
-/* Objects up to the top of the area; what looks like others behind it is none. */
+/* Makes objects up to the top of the area; similar data after it are not objects. */
 static inline void forged_young(struct forged *forged)
 {
 	uint64_t area = FORGED_BASE + FORGED_AREAS, base = FORGED_BASE + FORGED_YOUNG;
@@ -793,8 +803,10 @@ static inline void forged_handles(uint64_t block, uint8_t first)
 		forged_put8(block + i * 32 + 10, (uint8_t)(first + i));
 }
 
-/* Native memory that has handles: the isolate around the heap, blocks of handles of functions that
- * run, one of them spare, what has these, and a block of handles for longer. */
+/*
+ * Makes native memory with handles: the isolate around the heap, blocks of handles of running
+ * functions, one of them spare, their owner, and a block of longer-lived handles.
+ */
 static inline void forged_native(struct forged *forged)
 {
 	struct forged_memory *memory = &forged->memory;
@@ -817,8 +829,10 @@ static inline void forged_native(struct forged *forged)
 	forged_put(forged->vector + 8, forged->spare);
 }
 
-/* What the heap counts: 2 of 5 collections of all of it, what the last one left, memory outside,
- * and the part of it that an allocator has given. */
+/*
+ * Makes the heap's counts: 2 of 5 collections of the whole heap, bytes that the last one left,
+ * external memory, and an allocator's part of it.
+ */
 static inline void forged_counts(const struct forged *forged)
 {
 	uint64_t heap = FORGED_BASE + FORGED_HEAP, allocator = forged->memory.blocks[0];

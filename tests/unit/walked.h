@@ -118,7 +118,7 @@ static inline size_t count_class(const struct heap_sink *sink, const char *name)
 	return count;
 }
 
-/* The one with that name; NULL: there is none. */
+/* Returns the root with that name, or NULL. */
 static inline const struct managed_root *root_named(const struct heap_sink *sink, const char *name)
 {
 	for (size_t i = 0; i < sink->roots.count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * x86-64's numbers in ELF files, for fixtures that are made of its bytes, on whatever machine the
- * tests run (psABI, figure 3.36; arch/x86/include/uapi/asm/sigcontext.h).
+ * x86-64's numbers in ELF files, for fixtures with its bytes, on any machine that runs the tests
+ * (psABI, figure 3.36; arch/x86/include/uapi/asm/sigcontext.h).
  */
 #ifndef LEAKMON_TESTS_X86_64_ABI_H
 #define LEAKMON_TESTS_X86_64_ABI_H

@@ -62,7 +62,7 @@ sanitized() {
 	fi
 }
 
-# The same program with LeakSanitizer, which sums what was asked for, leakmon what it became.
+# The same program with LeakSanitizer, which sums requested sizes, leakmon usable ones.
 test_sanitizer() {
 	printf 'go\nquit\n' | sanitized >/dev/null 2>err
 	leaked=$(grep -o 'leaked in [0-9]* alloc' err | grep -o '[0-9]*')

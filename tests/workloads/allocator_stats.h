@@ -23,7 +23,10 @@
 static void flush(void);
 static void purge(void);
 static void print_truth(void);
-/* In one of the threads, when it holds all that it will hold; and before `cross` frees a block. */
+/*
+ * Called in one of the threads when it has allocated all its blocks, and before `cross` frees a
+ * block.
+ */
 static void thread_filled(void);
 static void crossed(void *block);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Each allocation function and each of its ways to succeed, to move, to free and to fail: one
- * function a case, so that a wrong count names its case. `go` runs every case once.
+ * function per case, so that a wrong count identifies its case. `go` runs every case once.
  *
- * With PORTABLE (portable.c) only what every allocator has, and means the same by.
+ * With PORTABLE (portable.c), only the functions that all allocators have with the same meaning.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -111,7 +111,7 @@ static SITE void case_realloc_fail(void)
 	truth_died(&truth, REALLOC_FAIL, 62);
 }
 
-/* Blocks from before `ready`: their end is untracked, what replaces one is not. Only once. */
+/* Blocks from before `ready`: their free is untracked, their replacement is tracked. Runs once. */
 static SITE void case_realloc_early(void)
 {
 	truth.untracked_frees += early[0] ? 2 : 0;
@@ -168,7 +168,7 @@ static SITE void case_pvalloc(void)
 }
 #endif
 
-/* Large enough to get a mapping of its own. */
+/* Large enough for a separate mapping. */
 static SITE void case_huge(void)
 {
 	born(HUGE, malloc(64 << 20), 64 << 20);

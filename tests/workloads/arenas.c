@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * arenas [THREADS [BLOCKS]]: threads that fill heaps of their own. In every four blocks one is kept
- * in a global, one freed, one kept again, one lost; none is small enough for a thread's cache, so
- * the freed ones are free chunks between the others, and some of these are split anew. `truth`
- * answers how many blocks and usable bytes of all heaps are kept, and how many are lost.
+ * arenas [THREADS [BLOCKS]]: threads that fill separate heaps. Of every four blocks one is kept in
+ * a global, one freed, one kept, one lost; none is small enough for a thread's cache, so the freed
+ * ones are free chunks between the others, and some of these are split again. `truth` answers how
+ * many blocks and usable bytes of all heaps are kept, and how many are lost.
  */
 #include "workload.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * busy [THREADS [HELD]]: threads that serve requests of their own and check every answer, while
- * signals arrive and blocks come and go; one global holds HELD blocks, which nothing touches.
- * `check` answers how many requests were served, how many went wrong, and how many signals of a
- * timer were seen and overrun.
+ * busy [THREADS [HELD]]: threads that serve their own requests and check every answer, while
+ * signals arrive and blocks are allocated and freed; one global holds HELD blocks, which are never
+ * touched. `check` answers how many requests were served, how many failed, and how many signals of
+ * a timer were seen and overrun.
  */
 #include "workload.h"
 

@@ -16,7 +16,7 @@ static inline bool takes_32_bit_calls(void)
 	int status, result;
 
 	if (!child) {
-		signal(SIGSEGV, SIG_DFL); /* a handler would go on with what the parent does */
+		signal(SIGSEGV, SIG_DFL); /* a handler would run the parent's code */
 		__asm__ volatile("int $0x80"
 				 : "=a"(result)
 				 : "0"(20 /* getpid */)

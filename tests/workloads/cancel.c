@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * cancel: `go` cancels 100 threads, each of which holds a block that its cleanup handler frees. The
- * unwinder that runs then is what a careless return probe breaks. Exits with 42 on `leave` if every
+ * cancel: `go` cancels 100 threads, each of which holds a block that its cleanup handler frees. A
+ * careless return probe would break the unwinder that runs then. Exits with 42 on `leave` if every
  * thread was cancelled and cleaned up.
  */
 #include <pthread.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Calls one leaking function through code that it makes itself, as a runtime does that compiles:
- * `compile` makes that code anew, at another address; `go` leaks, after that.
+ * Calls one leaking function through generated code, like a runtime with a compiler: `compile`
+ * generates that code again, at another address; `go` then leaks.
  */
 #include <sys/mman.h>
 

@@ -23,7 +23,7 @@ static volatile uintptr_t inverted[3];
 			 : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11",     \
 			   "r12", "r13", "r14", "r15", "memory")
 
-/* Whatever registers still have. */
+/* Clears all other registers. */
 #define CLEAR()                                                                                    \
 	__asm__ volatile("xor %%eax, %%eax\n\txor %%ecx, %%ecx\n\txor %%edx, %%edx\n\t"            \
 			 "xor %%esi, %%esi\n\txor %%edi, %%edi\n\txor %%r8d, %%r8d\n\t"            \

@@ -12,7 +12,7 @@
 #include "deep.h"
 
 // Signals: sent by a call, on the stack that runs and on another one; a fault in a function's
-// first instruction, before which another function ends; and one that comes at any instruction.
+/* first instruction, which another function's end precedes; and one at any instruction. */
 static sigjmp_buf after_fault;
 static volatile sig_atomic_t ticks;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * forker: `go` allocates 10 blocks and forks. The child frees 4 of the inherited blocks, allocates
- * 5 of its own, and stays until the end; the parent allocates 3 more and frees 2. "ledger" is the
- * parent's truth, `child` the child's.
+ * 5, and stays until the end; the parent allocates 3 more and frees 2. "ledger" is the parent's
+ * truth, `child` the child's.
  */
 #include <sys/wait.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What must not hide glibc's heap. free_slots slots|break
+ * Data that must not hide glibc's heap. free_slots slots|break
  *
- * slots: 4096 slots of 16 bytes in the program's data, each of which leads to the one before, as
- * empty bins of malloc do. break: the program moves the break by 8 bytes before malloc does.
+ * slots: 4096 slots of 16 bytes in the program's data, each pointing to the one before, like empty
+ * bins of malloc. break: the program moves the break by 8 bytes before malloc does.
  * 100 blocks of 1000 bytes, in a global.
  */
 #define _DEFAULT_SOURCE

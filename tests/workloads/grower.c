@@ -59,7 +59,7 @@ static double elapsed_s(void)
 	return now_s() - start_s;
 }
 
-/* No two have the same contents: those that have prove nothing to a profile. */
+/* All contents differ: equal contents prove nothing to a profile. */
 static SITE void *touched(size_t size)
 {
 	static uint64_t serial;
@@ -104,7 +104,7 @@ static void cache(void)
 
 	while (block_count < wanted && block_count < BLOCKS_MAX)
 		blocks[block_count++] = touched(CHUNK);
-	for (int i = 0; i < 10 && block_count; i++) { /* an entry gives way to another */
+	for (int i = 0; i < 10 && block_count; i++) { /* replace an entry */
 		size_t victim = (size_t)rand() % block_count;
 
 		free(blocks[victim]);
@@ -171,7 +171,7 @@ static void one_mapping(void)
 
 #define POOL_CHUNK (64u << 10)
 
-/* As a pool does that takes its memory from the kernel. */
+/* Like a pool that takes its memory from the kernel. */
 static void one_chunk(void)
 {
 	char *at =
@@ -182,7 +182,7 @@ static void one_chunk(void)
 	memset(at, 1, POOL_CHUNK);
 }
 
-/* One mapping, made at once, of which more and more is used. */
+/* One mapping, made at once, and used step by step. */
 static void one_part(void)
 {
 	static char *all;
@@ -246,7 +246,7 @@ static void parts(void)
 	by_rate(one_part);
 }
 
-/* tmpfs, as a file that nobody maps is in it. */
+/* Writes to tmpfs, through a file that is never mapped. */
 static void shared(void)
 {
 	static const char kib[1024] = {1};

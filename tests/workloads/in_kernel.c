@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * in_kernel: blocks that no word of the process points to, for the kernel alone has their
- * addresses. `truth` prints, for each kind of holder, how many blocks it has: 0 where this kernel
- * lacks what it takes. The address of 7 more blocks is nowhere.
+ * in_kernel: blocks whose addresses only the kernel has. `truth` prints, for each kind of holder,
+ * the number of its blocks: 0 if this kernel lacks a requirement. The addresses of 7 more blocks
+ * are nowhere.
  */
 #include "workload.h"
 
@@ -77,7 +77,7 @@ static uint64_t lost_bytes;
 static int empty_pipe[2];
 static struct ring requests;
 
-/* A size for each kind, so that a test can tell them apart. */
+/* Allocates a distinct size for each kind. */
 static SITE void *block(enum kind kind)
 {
 	return opaque_pointer(calloc(1, 4096 + 64 * (unsigned)kind));
@@ -134,7 +134,7 @@ static bool ring_submit(struct ring *ring, unsigned count)
 	return syscall(SYS_io_uring_enter, ring->fd, count, 0, 0, NULL, 0) == count;
 }
 
-/* Its own memory forgets what was submitted, and what is completed. */
+/* Removes submitted and completed requests from the process's own memory. */
 static void ring_forget(struct ring *ring)
 {
 	for (unsigned i = 0; i < 4 * ring->entries; i++) {
@@ -166,7 +166,7 @@ static SITE bool time_out_once(struct ring *ring)
 	return ring_submit(ring, 1);
 }
 
-/* Reads into a block; `flags`: of the request. One more follows it, with a block of its own. */
+/* Reads into a block; `flags`: of the request. Another request with a separate block follows it. */
 static SITE bool read_once(struct ring *ring, unsigned flags)
 {
 	ring_put(ring, (struct io_uring_sqe){.opcode = IORING_OP_READ,
@@ -188,7 +188,7 @@ static SITE void request(struct ring *ring)
 		held[REQUEST] += time_out_once(ring);
 	for (int i = 0; i < READS; i++)
 		held[REQUEST] += 3 * read_once(ring, 0);
-	/* In a worker, each. */
+	/* Each is done by a worker. */
 	for (int i = 0; i < WAITING_READS; i++)
 		held[REQUEST] += 3 * read_once(ring, IOSQE_ASYNC);
 	ring_forget(ring);
@@ -211,7 +211,7 @@ static SITE void request_far(void)
 	close(ring.fd);
 }
 
-/* Whose event has come, and which complete only when their thread asks for completions. */
+/* Requests whose event has come, but which complete only when their thread asks for completions. */
 static SITE void request_deferred(void)
 {
 	struct ring ring;
@@ -227,7 +227,7 @@ static SITE void request_deferred(void)
 		exit(1);
 }
 
-/* Completions in the ring, others that overflow, and requests that are written only. */
+/* Completions in the ring, overflowing ones, and requests written but not submitted. */
 static SITE void queue(void)
 {
 	struct ring ring;
@@ -246,7 +246,7 @@ static SITE void queue(void)
 	held[QUEUE] += UNSUBMITTED;
 }
 
-/* On a list that leakmon does not read: it only knows that so many more are in flight. */
+/* Requests on a list that leakmon does not read: it only knows their number. */
 static SITE void drain(void)
 {
 	ring_put(&requests, (struct io_uring_sqe){.opcode = IORING_OP_NOP,

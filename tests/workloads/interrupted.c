@@ -52,7 +52,7 @@ static SITE void on_illegal(int signal, siginfo_t *info, void *context)
 		for (;;)
 			pause();
 	}
-	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2; /* behind the ud2 */
+	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2; /* after the ud2 */
 }
 
 static SITE void interrupted_caller(void)

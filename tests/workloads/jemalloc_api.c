@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The functions that only jemalloc has, in each of their ways. `go` runs every case once. */
+/* The functions that only jemalloc has, in every way to call them. `go` runs every case once. */
 #include <jemalloc/jemalloc.h>
 
 #include "workload.h"
@@ -86,7 +86,7 @@ static SITE void case_freed(void)
 	truth_died(&truth, FREED, 53);
 }
 
-/* Questions are no events. */
+/* Queries are not events. */
 static SITE void case_asked(void)
 {
 	void *block = mallocx(61, 0);

@@ -4,7 +4,7 @@
 
 #include <jemalloc/jemalloc.h>
 
-/* With one processor there would be one. */
+/* With one processor the default would be one. */
 const char *malloc_conf = "narenas:8";
 
 static void flush(void)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * joined LIBRARY: a reservation with a heap in use at its end, as a JVM has one, and right behind
- * it a block that malloc has mapped: the kernel shows both as one mapping. LIBRARY, a file of the
- * name libjvm.so, is mapped, so that the process counts as a JVM.
+ * joined LIBRARY: a reservation with a heap in use at its end, like a JVM's, and right after it a
+ * block that malloc has mapped: the kernel shows both as one mapping. LIBRARY, a file named
+ * libjvm.so, is mapped, so that the process counts as a JVM.
  */
 #include "workload.h"
 
@@ -14,7 +14,7 @@
 #define RESERVED (1ul << 30)
 #define IN_USE (64ul << 20)
 #define TOUCHED (40ul << 20)
-#define BLOCK (3ul << 20) /* and a page for its size */
+#define BLOCK (3ul << 20) /* plus a page for its size */
 
 static void print_truth(void)
 {
@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 	int file = argc == 2 ? open(argv[1], O_RDONLY) : -1;
 	char *block, *heap;
 
-	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* resident is what was touched */
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* resident memory equals touched memory */
 	mallopt(M_MMAP_THRESHOLD, BLOCK);
 	block = malloc(BLOCK);
 	if (file < 0 || !block || mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0) == MAP_FAILED)

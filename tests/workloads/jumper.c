@@ -29,7 +29,7 @@ static struct truth truth = {
 			[AFTER_JUMP] = {.function = "after_jump_allocate"},
 		},
 };
-static void **read_only; /* a page of its own */
+static void **read_only; /* a separate page */
 static volatile bool jump_away;
 static sigjmp_buf back;
 static char low_stack[65536];

@@ -225,7 +225,7 @@ static void tables(void)
 	}
 }
 
-/* Of 32 MiB that a child shares; of 64 MiB that fill. */
+/* 32 MiB shared with a child; 64 MiB that fill. */
 static char *pages;
 
 static void share(void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * kernelmem [COUNT]: makes the kernel allocate, COUNT times each (500): pipes with a page of data
- * in them, event and signal descriptors. The test knows what each of them takes in the kernel.
+ * in them, event and signal descriptors. The test knows their sizes in the kernel.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static void must(bool right)
 		_exit(120);
 }
 
-/* Two pages of room: a ring that the kernel allocates anew, and frees the one of 16 pages. */
+/* Pipes of two pages: the kernel reallocates the ring, and frees the one of 16 pages. */
 static void pipes_open(void)
 {
 	for (size_t i = 0; i < count; i++) {

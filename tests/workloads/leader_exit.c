@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * leader_exit: `leave` ends the main thread; the process goes on in the other one, which reads the
- * commands. `go` leaks 6 blocks of 80 bytes, before and after.
+ * leader_exit: `leave` ends the main thread; the process continues in the other one, which reads
+ * the commands. `go` leaks 6 blocks of 80 bytes, before and after.
  */
 #include <pthread.h>
 
@@ -49,7 +49,7 @@ int main(void)
 {
 	pthread_t thread;
 
-	/* The first pthread_exit loads libgcc_s, which allocates: have that behind us. */
+	/* The first pthread_exit() loads libgcc_s, which allocates: do that now. */
 	if (pthread_create(&thread, NULL, leave_at_once, NULL) || pthread_join(thread, NULL))
 		return 1;
 	leader = pthread_self();

@@ -92,7 +92,7 @@ static void trim(void)
 	malloc_trim(0);
 }
 
-/* Its own pages, without those of files; without stdio, which would allocate. */
+/* Returns its anonymous pages; without stdio, which would allocate. */
 static unsigned long anonymous(void)
 {
 	static char text[4096];

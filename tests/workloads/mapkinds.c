@@ -62,7 +62,7 @@ static SITE void map_stack(void)
 	must(!OPAQUE(pthread_create(&thread, &attributes, thread_park, NULL)));
 }
 
-/* Above malloc's threshold: a mapping of its own, with a header in front. */
+/* Above malloc's threshold: a separate mapping with a header. */
 static SITE void map_by_malloc(void)
 {
 	must(OPAQUE(malloc(256 * PAGE)) != NULL);
@@ -73,7 +73,7 @@ static SITE void map_break(void)
 	must(OPAQUE(sbrk(5 * PAGE)) != (void *)-1);
 }
 
-/* As a 32-bit program calls. */
+/* Makes a system call like a 32-bit program. */
 static int call_32(int number, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
 	int result;
@@ -89,7 +89,10 @@ static int call_32(int number, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 #define NR_32_MUNMAP 91
 #define NR_32_MMAP2 192
 
-/* 11 pages are mapped, 2 of them unmapped. A failure, and a brk that only queries, is no change. */
+/*
+ * 11 pages are mapped, 2 of them unmapped. A failed call, and a brk that only queries, change
+ * nothing.
+ */
 static void map_32(void)
 {
 	uint32_t at =

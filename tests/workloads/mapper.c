@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * mapper [THREADS [CALLS [SEED]]]: random mmap, munmap, mremap, MAP_FIXED and brk by several
- * threads at once, and a ledger of its own to the page: "mappings" prints it.
+ * threads at once, with an exact ledger by page: "mappings" prints it.
  *
  * Each thread has slots, where the kernel chose the address (and gives freed ones to other
- * threads), and a field of its own in a zone that the kernel never chooses, for MAP_FIXED. A page
- * knows the call that made it (birth) and the function of that call. Rules: pages moved by mremap
- * stay with the call that made them; added pages belong to mremap's caller; with
- * MREMAP_DONTUNMAP the old pages stay and the new ones are mremap's caller's.
+ * threads), and a separate field in a zone that the kernel never chooses, for MAP_FIXED. A page
+ * records the call that made it (birth) and its function. Rules: pages moved by mremap stay with
+ * the call that made them; added pages belong to mremap's caller; with MREMAP_DONTUNMAP the old
+ * pages stay and the new ones belong to mremap's caller.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -98,7 +98,7 @@ static SITE void *call_brk(void *to)
 	return OPAQUE((void *)syscall(SYS_brk, to));
 }
 
-/* `count` pages from `first` on belong to one call now; former ones are gone. */
+/* Assigns `count` pages from `first` on to one call; their former births end. */
 static void pages_born(struct worker *worker, struct area *area, size_t first, size_t count,
 		       enum site site)
 {
@@ -233,7 +233,8 @@ static void step_remap_fixed(struct worker *worker)
 		return;
 	count = run_choose(worker, slot, 16, &first);
 	at = random_below(worker, FIELD_PAGES - 16);
-	/* Pages of one call only: otherwise the kernel may fail half-way, with the target gone. */
+	/* Move pages of one call only: otherwise the kernel may fail half-way, with the target
+	 * gone. */
 	for (size_t i = 1; i < count; i++)
 		if (slot->pages[first + i].birth != slot->pages[first].birth)
 			count = i;
@@ -296,7 +297,7 @@ static void step_in_vain(struct worker *worker)
 	case 3:
 		there = call_remap(field + 7, PAGE, 2 * PAGE);
 		break;
-	default: /* a file descriptor that is none, over pages that are mapped */
+	default: /* an invalid file descriptor, over mapped pages */
 		there = mmap(field, 16 * PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, -1, 0);
 	}
 	if (!gone || there != MAP_FAILED)
@@ -356,7 +357,7 @@ static void go(void)
 	pthread_barrier_wait(&finish);
 }
 
-/* --- the ledger --- */
+/* -------- the ledger */
 
 struct run {
 	uintptr_t start, end;

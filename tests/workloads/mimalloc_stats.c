@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * mimalloc: its truth is what mi_heap_visit_blocks() finds in the heap of this thread, and what it
- * found in those of the others when they were full, less what was freed from here.
+ * mimalloc: its truth comes from mi_heap_visit_blocks() in this thread's heap, and in those of the
+ * others when they were full, less the blocks freed from here.
  */
 #include "allocator_stats.h"
 

@@ -11,7 +11,7 @@
 
 #define MAX_THREADS 64
 #define LIVE 2048 /* slots of a thread */
-#define EARLY 64  /* of which filled before `ready` */
+#define EARLY 64  /* of these, filled before `ready` */
 #define SHARED 256
 
 enum site {
@@ -24,7 +24,7 @@ enum site {
 	POSIX_MEMALIGN,
 	VALLOC,
 	PVALLOC,
-	ALLOCATORS_, /* those that need no block */
+	ALLOCATORS_, /* the following need no block */
 	REALLOC = ALLOCATORS_,
 	REALLOCARRAY,
 	SITES_,

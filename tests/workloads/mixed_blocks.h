@@ -8,7 +8,7 @@
 #define MIXED_BLOCKS_MAX 60000
 
 struct mix {
-	size_t count, smallest, sizes, step; /* `sizes` of them, each so much more */
+	size_t count, smallest, sizes, step; /* `sizes` sizes, `step` apart */
 };
 
 static void *mixed_blocks[MIXED_BLOCKS_MAX];

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* musl's malloc, which has no statistics: its truth is what this program has allocated and
- * freed. */
+/* musl's malloc, which has no statistics: its truth is the program's own allocations and frees. */
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -39,7 +39,7 @@ static __attribute__((noinline)) void plant(void)
 
 		memcpy(block, &last, sizeof(last));
 		last = block;
-		/* As many as hashes at random would be; above 4 GiB, half an address. */
+		/* As many as random hashes would be; above 4 GiB, half an address. */
 		if (i % 9000 == 4500) {
 			variables[i / 9000] = (uint32_t)(uintptr_t)(block + 24 + i / 9000 * 8);
 			hashes[i / 9000] = (uint32_t)(uintptr_t)(block + 33 + i / 9000 * 7);
@@ -58,7 +58,7 @@ static __attribute__((noinline)) void keep(void)
 	}
 }
 
-/* Overwrites what calls have left on the stack. */
+/* Overwrites remains of calls on the stack. */
 static __attribute__((noinline)) int bury(void)
 {
 	volatile char room[16384];

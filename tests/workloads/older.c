@@ -179,7 +179,7 @@ static void report(void)
 	    dead_quick + dead_given + dead_living, dead_quick, dead_given, dead_living);
 }
 
-/* --- damage --- */
+/* -------- damage */
 
 struct node {
 	struct node *next, *prev;

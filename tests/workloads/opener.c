@@ -131,7 +131,7 @@ SITE static void call_dup(struct worker *worker)
 	hold(worker, dup(0), DUP);
 }
 
-/* Over one of its own, and over itself, which is no change. */
+/* Duplicates over a descriptor of its own, and over itself, which changes nothing. */
 SITE static void call_dup2(struct worker *worker)
 {
 	struct held *over = &worker->held[next(worker) % worker->count];
@@ -395,7 +395,7 @@ static void others(void)
 	     "a call that fails");
 }
 
-/* What was opened before has lower numbers. */
+/* Descriptors opened before have lower numbers. */
 static void sweep(void)
 {
 	int lowest = INT32_MAX, highest = 0;
@@ -492,7 +492,7 @@ int main(int argc, char **argv)
 		return 2;
 	pthread_barrier_init(&start, NULL, threads + 1);
 	pthread_barrier_init(&finish, NULL, threads + 1);
-	/* Whoever starts it may leave more open than three. */
+	/* The parent may leave more than three open. */
 	must(!close_range(3, ~0u, 0), "close_range");
 	for (size_t i = 0; i < threads; i++)
 		worker_begin(&workers[i], argument(argc, argv, 3, 1) + i);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * pingpong [ROUNDS]: two threads allocate and free one size as fast as they can (1,000,000 rounds
- * each), so that the same address goes back and forth. The size is above what the allocator caches
- * per thread and there is one arena: a block freed by one thread goes to the other. Every 8th round
+ * each), so that the same address goes back and forth. The size exceeds the allocator's thread
+ * caches and there is one arena, so a block freed by one thread goes to the other. Every 8th round
  * the block changes hands before it is freed.
  */
 #include <malloc.h>

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Blocks to which a plain path and one that misleads lead. plain_paths
- * local|pool|obstack|talloc
+ * Blocks with a plain and a misleading path. plain_paths local|pool|obstack|talloc
  *
  * local: a server's state is a local of main(), 100 entries of 416 bytes in a list. A chain of 12
- * other blocks behind the global last_error ends at an entry, too.
+ * other blocks from the global last_error ends at an entry, too.
  * pool: the links of all queues come from one block, link_pool.chunk. 200 messages of 1500 bytes
  * wait in bus->connections[2]->outgoing.
  * obstack: 2,000 symbols with a payload of 312 bytes each are in obstack chunks; the program has
  * them in table->buckets.
  * talloc: 200 messages of 1500 bytes are children of the connection that allocated them, and wait
- * in served->waiting; ends with "no talloc" where that library is not installed.
+ * in served->waiting; ends with "no talloc" if that library is not installed.
  */
 #include "workload.h"
 
@@ -171,7 +170,7 @@ static SITE struct server *server_make(void)
 	return server;
 }
 
-/* Whatever calls before have left there. */
+/* Clears the remains of earlier calls. */
 static SITE void stack_clear(void)
 {
 	volatile char left[8192];

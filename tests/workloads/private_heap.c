@@ -128,7 +128,7 @@ static SITE void freed(void)
 	NAMED(free_aligned_sized)(born(FREED, NAMED(aligned_alloc)(16, 33), 33), 16, 33);
 	truth_died(&truth, FREED, 33);
 	NAMED(free)(NULL);
-	free(OPAQUE(malloc(34))); /* of another heap: seen only without --obj and -S */
+	free(OPAQUE(malloc(34))); /* from another heap: seen only without --obj and -S */
 }
 
 static void go(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* System calls without the C library, and those that newer processors have under other names. */
+/* System calls without the C library, including those with other names on newer processors. */
 #ifndef LEAKMON_RAW_CALL_H
 #define LEAKMON_RAW_CALL_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * restless: a heap that never stands still. It holds 1,000 blocks of 1,000 bytes, prints "ready
- * PID", and grows its heap by 1 MB in a millisecond until SIGTERM, so that the arena leaves the
- * mappings before both are read: its large data is searched for arenas before libc's is.
+ * restless: a heap that never stops changing. It holds 1,000 blocks of 1,000 bytes, prints "ready
+ * PID", and grows its heap by 1 MB per millisecond until SIGTERM, so that the arena outgrows its
+ * mapping before both are read: its large data is searched for arenas before libc's is.
  */
 #include "workload.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Changes the code of its own C library, as hooking libraries, hot patchers and services that move
- * their code to huge pages do. It must not call the library for that: while the code is
- * gone, it makes raw system calls only.
+ * Changes the code of its own C library, like hooking libraries, hot patchers and services that
+ * move their code to huge pages. Meanwhile it must not call the library, so it makes raw system
+ * calls only.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -134,7 +134,7 @@ static void move(size_t from, size_t to, char *source)
 	must(moved == (long)(code.start + from), "mremap");
 }
 
-/* As the file has it: a copy of memory would take breakpoints along. */
+/* Reads the code from the file: a copy of memory would include breakpoints. */
 static char *copy_code(size_t size)
 {
 	int fd = open(code.path, O_RDONLY | O_CLOEXEC);

@@ -74,7 +74,7 @@ static void submit(unsigned number)
 		syscall(SYS_io_uring_enter, ring, 0, 0, IORING_ENTER_SQ_WAKEUP, NULL, 0);
 }
 
-/* 0, or what the request ended with. */
+/* Returns 0 or the result of the request. */
 static int wait_for_answer(unsigned number)
 {
 	unsigned *head = field(completions, parameters.cq_off.head);

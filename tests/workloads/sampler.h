@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A program's own sampler by OpenTelemetry's contract: a Poisson process over the allocated bytes,
- * and the probes that report samples, built with the system's sys/sdt.h.
- * WITHOUT_FREE: it has no otel_memory:free. BY_HITS: weights are those of the contract until August
- * 2026, SAMPLE_BYTES for each hit.
+ * and the probes that report samples, built with the system's sys/sdt.h. WITHOUT_FREE: it lacks
+ * otel_memory:free. BY_HITS: weights of the contract until August 2026, SAMPLE_BYTES for each hit.
  */
 #ifndef LEAKMON_WORKLOAD_SAMPLER_H
 #define LEAKMON_WORKLOAD_SAMPLER_H

@@ -118,7 +118,7 @@ static int cloned(void *context)
 {
 	char order = 0;
 
-	/* A test that fails leaves nothing behind. */
+	/* A failed test must leave no process. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	do {
 		if (order || context)

@@ -176,7 +176,7 @@ CALLED static void timer_run(void)
 		report_send();
 }
 
-/* By the clock: a busy machine makes no other picture. */
+/* Ticks follow the clock, so that a busy machine does not change the result. */
 CALLED static void tick_end(struct timespec *next)
 {
 	next->tv_nsec += TICK_MS * 1000000;

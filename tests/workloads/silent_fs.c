@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * silent_fs DIRECTORY PID_FILE PROGRAM [ARGUMENT...]: runs a program from a FUSE file system of its
- * own, the server of which is in PID_FILE. SIGSTOP to that one makes the file system one that never
- * answers; SIGUSR1, one that fails to read once, and then never answers to reads: a page fault that
- * begins again waits with its process's memory locked (mm/filemap.c, filemap_fault()). The server
- * ends with the program, and the mount with both (mount_namespaces(7)).
+ * silent_fs DIRECTORY PID_FILE PROGRAM [ARGUMENT...]: runs a program from its own FUSE file system;
+ * the server's PID is in PID_FILE. After SIGSTOP to the server the file system never answers; after
+ * SIGUSR1 it fails one read, and then never answers to reads: a page fault that is retried waits
+ * with its process's memory locked (mm/filemap.c, filemap_fault()). The server ends with the
+ * program, and the mount with both (mount_namespaces(7)).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -54,7 +54,7 @@ static void answer(const struct server *server, uint64_t unique, int error, cons
 	memcpy(packet, &header, sizeof(header));
 	if (size)
 		memcpy(packet + sizeof(header), body, size);
-	/* -ENOENT: nobody waits for it any more. */
+	/* -ENOENT: the request was abandoned. */
 	if (write(server->device, packet, header.len) < 0 && errno != ENOENT)
 		exit(0);
 }
@@ -87,7 +87,7 @@ static void answer_read(const struct server *server, uint64_t unique,
 	answer(server, unique, got < 0 ? errno : 0, data, got < 0 ? 0 : (size_t)got);
 }
 
-/* Nothing that it says of itself is kept by the kernel: every look asks again. */
+/* Answers are not cached by the kernel: every look asks again. */
 static void serve(const struct server *server, const struct fuse_in_header *in, const void *body)
 {
 	struct fuse_init_out init = {.major = FUSE_KERNEL_VERSION,

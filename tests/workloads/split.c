@@ -35,7 +35,7 @@ static uintptr_t *page_in(char *block, size_t page)
 	return (uintptr_t *)(((uintptr_t)block + BLOCK_BYTES / 4 * page) & ~(PAGE - 1));
 }
 
-/* Small ones stand only where the word is. */
+/* Small pointers go only to readable words. */
 static size_t fill(char *block, bool readable)
 {
 	size_t small = 0;

@@ -101,7 +101,7 @@ NOINLINE static struct entry *cache_entry(uint64_t key)
 	return entry;
 }
 
-/* The smaller a key, the more often: its logarithm is uniform. */
+/* The smaller a key, the more often it is drawn: its logarithm is uniform. */
 static uint64_t some_key(void)
 {
 	uint64_t most = KEYS >> next_random() % 16;

@@ -23,7 +23,7 @@
 #define STACK_BYTES (256u << 10)
 #define GUARD_BYTES (64u << 10) /* a page of any machine */
 
-/* volatile: a variable that nothing reads is none. */
+/* volatile: otherwise a variable that is never read would be removed. */
 static volatile uint64_t tagged;
 static char **volatile mapped;
 static __thread char *volatile local;
@@ -73,8 +73,8 @@ static void *run(void *nothing)
 }
 
 /*
- * As glibc maps stacks before Linux 6.7: without a mark that would keep the kernel from joining
- * them. The guard below says that nothing under the stack pointer is in use.
+ * Maps a stack as glibc does before Linux 6.7: without a mark that would keep the kernel from
+ * joining mappings. The guard below shows that nothing under the stack pointer is in use.
  */
 static int start_below_lost(void)
 {

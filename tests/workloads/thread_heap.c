@@ -57,7 +57,7 @@ static uint64_t count_of(unsigned site)
 	return count;
 }
 
-/* Shared by the leaking functions; each has a frame of its own. */
+/* Shared by the leaking functions, each with a separate frame. */
 #define LEAKER(name, site)                                                                         \
 	SITE static void name(size_t size)                                                         \
 	{                                                                                          \
@@ -180,7 +180,7 @@ static void end(void)
 	pthread_mutex_lock(&leaving);
 }
 
-/* The kernel gives the tid after the one that stands there. */
+/* The kernel gives the tid after the one written here. */
 static bool next_tid(int tid)
 {
 	char text[16];

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Takes memory until the kernel kills it, and keeps the account of it where others can read it
- * afterwards: a file of four 64-bit numbers (argument 1), mapped shared: the blocks that are
- * leaked, the first and the latest time of it (CLOCK_MONOTONIC, ns), and what others set when it
- * shall take the rest at once, without malloc. `go` never answers; `stroll` is the same at 3 MB a
- * second at most, each block with contents of its own.
+ * Takes memory until the kernel kills it, and keeps counts in a file that others can read
+ * afterwards: four 64-bit numbers (argument 1), mapped shared: the leaked blocks, the first and the
+ * latest time (CLOCK_MONOTONIC, ns), and a flag that others set to make it take the rest at once,
+ * without malloc. `go` never answers; `stroll` is the same at 3 MB a second at most, with distinct
+ * contents in each block.
  *
  * leak() keeps every block; cache() keeps 64 of them; churn() keeps none. Blocks are counted before
- * they are written to: no page that is missing comes between a block and its count, but for those
- * that malloc itself touches, and then it has not returned yet.
+ * they are written to: no page fault comes between a block and its count, except in malloc itself,
+ * and then it has not returned yet.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -89,7 +89,7 @@ static void fill(void)
 	}
 }
 
-/* By the clock: catch up after delays by others, but not after a halt of the machine. */
+/* Follows the clock: catches up after delays by others, but not after a halt of the machine. */
 static void stroll(void)
 {
 	uint64_t due_ns = now_ns();

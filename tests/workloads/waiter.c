@@ -71,7 +71,7 @@ static const char *in_directory(const char *name)
 
 static bool has_calls_32;
 
-/* As a 32-bit program calls; pointers must be below 4 GiB. */
+/* Makes a system call like a 32-bit program; pointers must be below 4 GiB. */
 static long call_32(long number, long a, long b, long c, long d)
 {
 	long result;
@@ -418,7 +418,7 @@ static long in_connect_timed(void)
 	return CALL(connect, fd, &address, sizeof(address), 0, 0, 0);
 }
 
-/* Until there is no room for even one more byte. */
+/* Fills it until not one more byte fits. */
 static void fill(int fd)
 {
 	static const char bytes[4096];
@@ -555,7 +555,9 @@ static long in_sigtimedwait_32(void)
 	return call_32(177, (long)set, 0, (long)limit, 8);
 }
 
-/* In no call at all, with what a call might have given in its register: it must stay. */
+/*
+ * Makes no system call, with a value like a call's result in its register, which must not change.
+ */
 static long spin(long value)
 {
 	static const long turns = 1000000;
@@ -578,7 +580,7 @@ static long spin(long value)
 				 "jnz 1b\n"
 				 : "+a"(kept), "+r"(left));
 #endif
-		/* It should not take the processor from all others. */
+		/* Leave processor time for others. */
 		poll(NULL, 0, 1);
 	}
 	return kept;
@@ -711,7 +713,7 @@ static void start(void)
 			kinds[i].call != in_no_call_restart))
 			usleep(1000);
 	}
-	/* One that set something up slept before it was in its call. */
+	/* A thread with setup slept before its call. */
 	usleep(100000);
 }
 

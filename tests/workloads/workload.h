@@ -28,7 +28,7 @@
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define MAX_SITES 24
 
-/* A function that must stand in call stacks under its own name. */
+/* A function that must appear in call stacks under its own name. */
 #if __has_attribute(noipa)
 #define SITE __attribute__((noipa))
 #else
@@ -49,8 +49,8 @@ struct truth {
 };
 
 /*
- * OPAQUE hides a value from the optimiser, which knows what malloc and free do; and since it must
- * run after the call, the call cannot become a tail call.
+ * OPAQUE hides a value from the optimiser, which knows malloc and free; and since it must run after
+ * the call, the call cannot become a tail call.
  */
 static inline void *opaque_pointer(void *value)
 {
@@ -164,7 +164,7 @@ static inline void truth_say(const struct truth *truth)
 	    truth->untracked_frees, truth->failed, truth->abandoned, count, bytes, sites);
 }
 
-/* A function that allocates as its name says, one for every site of the truth. */
+/* An allocating function named after its case, one for every site of the truth. */
 struct site_case {
 	const char *name;
 	void (*run)(void);
@@ -193,7 +193,7 @@ static inline const struct command *command_find(const struct command *commands,
 	return NULL;
 }
 
-/* Does what a line asks for, and answers; false: it is "quit". */
+/* Executes a line's command and answers; returns false for "quit". */
 static inline bool workload_answer(const char *line, const struct command *commands, size_t count,
 				   const struct truth *truth)
 {
@@ -213,7 +213,7 @@ static inline bool workload_answer(const char *line, const struct command *comma
 	return true;
 }
 
-/* Runs commands until "quit" or end of file; returns what main() should. */
+/* Runs commands until "quit" or end of file; returns main()'s result. */
 static inline int workload_serve(const struct command *commands, size_t count,
 				 const struct truth *truth)
 {
@@ -225,7 +225,7 @@ static inline int workload_serve(const struct command *commands, size_t count,
 	return 0;
 }
 
-/* The same of a workload that has cases: its one command, `go`, runs them all. */
+/* As workload_serve(), for a workload with cases: its one command, `go`, runs them all. */
 static inline int workload_serve_cases(const struct site_case *cases, size_t count,
 				       struct truth *truth)
 {

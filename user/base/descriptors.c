@@ -59,9 +59,9 @@ int descriptors_check_start(void)
 	if (descriptors_left(NEEDED_TO_START))
 		return 0;
 	getrlimit(RLIMIT_NOFILE, &limit);
-	log_error("out of file descriptors: this process may have %llu, and leakmon needs %d more "
-		  "to start, and about ten for each target; raise `ulimit -n` (its hard limit)",
-		  (unsigned long long)limit.rlim_cur, NEEDED_TO_START);
+	log_error(
+		"out of file descriptors: this process may have %llu, leakmon needs %d more, and ten per target; raise `ulimit -Hn`",
+		(unsigned long long)limit.rlim_cur, NEEDED_TO_START);
 	return -EMFILE;
 }
 

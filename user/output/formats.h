@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The formats, in the order in which help lists them: for each a file or a folder, which defines
- * output_NAME. */
+/* The formats, in the order of the help: each has a file or a folder that defines output_NAME. */
 #ifndef LEAKMON_OUTPUT_FORMATS_H
 #define LEAKMON_OUTPUT_FORMATS_H
 

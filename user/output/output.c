@@ -19,7 +19,7 @@ const struct output_format *output_find(const char *name)
 	return NULL;
 }
 
-/* Derived from the table once. */
+/* Derived once from the table. */
 static char words[OUTPUT_KIND_MAX_][64];
 
 static void words_fill(void)
@@ -51,7 +51,8 @@ int output_finish(FILE *out)
 		return -errno;
 	if (!ferror(out))
 		return 0;
-	/* A stream forgets why it failed. What it holds is broken anyway: one byte more asks. */
+	/* A stream forgets the cause of a failure. Its contents are broken anyway: write another
+	 * byte to learn it. */
 	return fputc('\n', out) == EOF || fflush(out) ? -errno : -EIO;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Output formats: a row of the table in formats.h each, with a writer for every kind of report that
- * the format can show. What commands offer, check and complete follows from it. A writer takes a
- * finished report and a stream, and looks nothing up; everything that came from the target is made
- * inert on the way. All return 0, or -errno when the stream failed (output_finish()), or -ENOMEM;
- * and flush.
+ * Output formats: each is a row of the table in formats.h, with a writer for every kind of report
+ * that the format can show. Commands derive their options, checks and completion from it. A writer
+ * takes a finished report and a stream, and looks nothing up; it makes all text from the target
+ * inert. All writers flush, and return 0, -errno if the stream failed (output_finish()), or
+ * -ENOMEM.
  */
 #ifndef LEAKMON_OUTPUT_OUTPUT_H
 #define LEAKMON_OUTPUT_OUTPUT_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Kinds of reports, and the struct that a writer of each gets. */
+/* Kinds of reports, and the struct for the writers of each. */
 enum output_kind {
 	OUTPUT_REPORT,	     /* struct report */
 	OUTPUT_DIFF,	     /* struct diff */
@@ -30,17 +30,17 @@ enum output_kind {
 
 struct output_format {
 	const char *name;
-	/* By kind; NULL: this format has no way to show it. */
+	/* By kind; NULL: this format cannot show it. */
 	int (*write[OUTPUT_KIND_MAX_])(FILE *out, const void *report);
-	bool single;	     /* a file holds one report: each replaces the one before */
-	bool wants_history;  /* a difference is shown with what came before both sides */
+	bool single;	     /* a file holds one report, replaced by the next */
+	bool wants_history;  /* a difference shows the history of both sides */
 	bool wants_retained; /* report->retained is shown */
-	bool wants_samples;  /* retain needs result->samples */
-	/* Rows unless -T is given, 0: all. Sites per process; of each list of retain. */
+	bool wants_samples;  /* retain must fill in result->samples */
+	/* Rows shown without -T; 0: all. Sites per process; rows of each list of retain. */
 	size_t default_top, retain_top;
 };
 
-/* NULL if there is no such format. */
+/* Returns the format with that name, or NULL. */
 const struct output_format *output_find(const char *name);
 
 static inline bool output_has(const struct output_format *format, enum output_kind kind)
@@ -48,18 +48,18 @@ static inline bool output_has(const struct output_format *format, enum output_ki
 	return format->write[kind];
 }
 
-/* "text|json|...": the formats that have it, as an option's argument shows them. */
+/* Returns "text|json|...", the formats that support a kind, for the help of an option. */
 const char *output_words(unsigned kind);
 
 /*
- * How every writer ends: flushes. 0, or -errno (-ENOSPC, -EDQUOT, -EFBIG, -EPIPE, ...) when writing
- * failed; -EIO also: an earlier write to the stream did, and now it would not.
+ * Ends every writer: flushes. Returns 0, or -errno (-ENOSPC, -EDQUOT, -EFBIG, -EPIPE, ...) if
+ * writing failed; also -EIO if an earlier write failed and another one now succeeds.
  */
 int output_finish(FILE *out);
 
 #define OUTPUT_EXPLANATION_SIZE 160
 
-/* The meaning of `error` (-errno) of writing, and the remedy, for a message. Returns text. */
+/* Explains `error` (-errno) of writing, with the remedy, for a message. Returns text. */
 const char *output_explain(int error, char text[OUTPUT_EXPLANATION_SIZE]);
 
 #endif

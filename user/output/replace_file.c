@@ -16,7 +16,7 @@
 #include "output/output.h"
 
 #define LINKS_MAX 40 /* as the kernel's MAXSYMLINKS */
-/* A report cannot wait for a reader for long: events wait meanwhile. */
+/* A report cannot wait long for a reader, because events wait meanwhile. */
 #define FIFO_WAIT_MS 1000
 #define FIFO_PAUSE_MS 20
 
@@ -29,7 +29,7 @@ static bool is_own_directory(const char *directory)
 	return real && !strcmp(real, own);
 }
 
-/* A whole number below INT_MAX, or -1. */
+/* Returns a whole number below INT_MAX, or -1. */
 static int descriptor_number(const char *name)
 {
 	char *end;
@@ -38,7 +38,10 @@ static int descriptor_number(const char *name)
 	return *name >= '0' && *name <= '9' && !*end && number < INT_MAX ? (int)number : -1;
 }
 
-/* The place a link leads to, seen from its directory. False: `path` is no link, or too long. */
+/*
+ * Replaces `path`, a link, by its target relative to the link's directory. Returns false if `path`
+ * is not a link, or the result is too long.
+ */
 static bool follow(char path[PATH_MAX])
 {
 	char target[PATH_MAX], copy[PATH_MAX], joined[PATH_MAX];
@@ -59,8 +62,8 @@ static bool follow(char path[PATH_MAX])
 }
 
 /*
- * The descriptor of ours that a name such as /dev/stdout, /dev/fd/3 or a link to them means, or -1.
- * Opening the name would begin at the file's start, over what the shell's >> keeps.
+ * Returns our descriptor that a name such as /dev/stdout, /dev/fd/3 or a link to them denotes, or
+ * -1. Opening the name would write at the file's start, over contents that the shell's >> keeps.
  */
 static int own_descriptor(const char *path)
 {
@@ -82,7 +85,7 @@ static int own_descriptor(const char *path)
 	return -1;
 }
 
-/* Whether reports can be written to what is there. */
+/* Returns 0 if a report can be written to this kind of file, or -errno. */
 static int check_kind(const struct stat *status)
 {
 	switch (status->st_mode & S_IFMT) {
@@ -93,18 +96,18 @@ static int check_kind(const struct stat *status)
 	case S_IFDIR:
 		return -EISDIR;
 	default:
-		/* A disk is no place for a report; nor is a descriptor that is no file at all. */
+		/* Block devices cannot hold a report, nor can descriptors other than files. */
 		return -ENOTSUP;
 	}
 }
 
-/* A duplicate of our own descriptor. */
+/* Duplicates our own descriptor. */
 static int duplicate(int number)
 {
 	struct stat status;
 	int error = fstat(number, &status) ? -errno : check_kind(&status), fd;
 
-	/* A socket that was handed to us is a stream as good as a pipe. */
+	/* A socket handed to us is a stream like a pipe. */
 	if (error == -ENOTSUP && S_ISSOCK(status.st_mode))
 		error = 0;
 	if (error)
@@ -113,7 +116,7 @@ static int duplicate(int number)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Mount points cannot be renamed over; kernels before 5.8 do not say. */
+/* Mount points cannot be renamed over; kernels before 5.8 do not report them. */
 static bool is_mount_point(const char *path)
 {
 	struct statx status;
@@ -122,7 +125,7 @@ static bool is_mount_point(const char *path)
 	       (status.stx_attributes & STATX_ATTR_MOUNT_ROOT);
 }
 
-/* 1: what is at `path` stays, and is written to; 0: it may be renamed over; or -errno. */
+/* Returns 1 if `path` must be written in place, 0 if it may be renamed over, or -errno. */
 static int stays_in_place(const char *path)
 {
 	struct stat status;
@@ -132,7 +135,7 @@ static int stays_in_place(const char *path)
 	return !S_ISREG(status.st_mode) || is_mount_point(path);
 }
 
-/* Whether it can be written to later, as far as is known without opening a FIFO. */
+/* Returns 0 if it can probably be written to later, without opening a FIFO; or -errno. */
 static int check_in_place(const char *path)
 {
 	struct stat status;
@@ -146,7 +149,7 @@ static int check_in_place(const char *path)
 		close(fd);
 		return 0;
 	}
-	if (stat(path, &status)) /* a link may lead to nothing yet */
+	if (stat(path, &status)) /* a link's target may not exist yet */
 		return errno == ENOENT ? 0 : -errno;
 	error = check_kind(&status);
 	if (error)
@@ -183,7 +186,7 @@ static int open_text(struct replace_file *file)
 
 	if (error)
 		return error;
-	/* Its place in the heap has to stay until it is closed: see replace_file_commit(). */
+	/* The address of `file` must not change until it is closed: see replace_file_commit(). */
 	file->out = open_memstream(&file->text, &file->size);
 	return file->out ? 0 : -errno;
 }
@@ -205,7 +208,7 @@ int replace_file_open(struct replace_file *file, const char *path, enum replace_
 	return error;
 }
 
-/* Every report reopens it: the reader sees where one ends. */
+/* Opens the file anew for every report, so that the reader of a FIFO sees the end of each. */
 static int open_place(const char *path)
 {
 	const struct timespec pause = {.tv_nsec = FIFO_PAUSE_MS * 1000000};
@@ -239,7 +242,7 @@ static int write_whole(int fd, const char *text, size_t size)
 	return 0;
 }
 
-/* Bytes of a longer report before must not follow this one. */
+/* Removes the rest of a longer earlier report. */
 static int end_file(int fd, size_t size)
 {
 	struct stat status;
@@ -261,7 +264,7 @@ static int write_in_place(const struct replace_file *file)
 	if (fd < 0)
 		return fd;
 	error = fstat(fd, &status) ? -errno : 0;
-	/* It may have become something else since the check. */
+	/* It may have been replaced since the check. */
 	if (!error && number < 0)
 		error = check_kind(&status);
 	if (!error)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The files that reports are written to. A regular file, or a name that is free, is replaced as a
- * whole: whoever reads it sees the old one or the new one, never a part, and the old one stays when
- * anything fails.
+ * The files that reports are written to. A regular file, or a free name, is replaced as a whole: a
+ * reader sees the old one or the new one, never a part, and the old one stays if anything fails.
  *
- * What is no regular file, or is reached through a symbolic link, stays what it is: a renamed file
- * over /dev/null would take the device away from the whole machine. It is written to in place, in
- * one piece when the report is complete: a FIFO gets a report from each opening to its end, what a
- * link leads to keeps its owner and its mode. A mount point, which no file can be renamed over, is
- * written to in place, too. The names of our own descriptors (/dev/stdout, /dev/fd/3) mean those:
- * what is written goes on where they stand.
+ * Other kinds of files, and targets of symbolic links, are kept: a file renamed over /dev/null
+ * would remove the device for the whole machine. They are written in place, in one piece when the
+ * report is complete: a FIFO gets a report from each opening to its end, and the target of a link
+ * keeps its owner and its mode. A mount point, which cannot be renamed over, is also written in
+ * place. Names of our own descriptors (/dev/stdout, /dev/fd/3) denote those: writing continues at
+ * their position.
  */
 #ifndef LEAKMON_OUTPUT_REPLACE_FILE_H
 #define LEAKMON_OUTPUT_REPLACE_FILE_H
@@ -20,33 +19,34 @@
 struct replace_file {
 	FILE *out;
 	char *path;
-	char *temporary; /* in the same directory; its name does not end as path's does. NULL: */
-	char *text;	 /* the report is kept here until the commit, and then written in place */
+	char *temporary; /* in the same directory, with another suffix; NULL: none */
+	char *text;	 /* without `temporary`: the report, written in place by the commit */
 	size_t size;
 };
 
 enum replace_policy {
 	REPLACE_OR_WRITE, /* as above */
-	REPLACE_ONLY,	  /* never in place: -EEXIST if something else than a file is there */
+	REPLACE_ONLY,	  /* never in place: -EEXIST for anything but a regular file */
 };
 
 /*
- * 0 or -errno: -ENOTSUP: a block device or a socket, which hold no reports. `path` "-" is no
- * special name.
+ * Opens a report's file. Returns 0 or -errno; -ENOTSUP: a block device or a socket. `path` "-" has
+ * no special meaning.
  */
 int replace_file_open(struct replace_file *file, const char *path, enum replace_policy policy);
 /*
- * Writes out, syncs, gives it `mode`, renames it; or writes it in place. 0 or -errno; the file is
- * closed in either case. -ENXIO: nobody opened the FIFO within a second; -EEXIST: what is there
- * now is no file any more.
+ * Writes the file out, syncs it, sets `mode`, and renames it; or writes it in place. Returns 0 or
+ * -errno; the file is closed in either case. -ENXIO: nobody opened the FIFO within a second;
+ * -EEXIST: the path is no longer a regular file.
  */
 int replace_file_commit(struct replace_file *file, mode_t mode);
-/* Leaves the old file as it is. Nothing happens after a commit. */
+/* Leaves the old file unchanged. Does nothing after a commit. */
 void replace_file_abort(struct replace_file *file);
 
 /*
- * A stream for what replaces no file: truncates a regular one, as the shell's > does, and waits for
- * a FIFO's reader. 0 or -errno as above; *out is for fclose(), and untouched on failure.
+ * Opens a stream that does not replace a file: truncates a regular one, like the shell's >, and
+ * waits for a FIFO's reader. Returns 0 or -errno as above; *out is for fclose(), and untouched on
+ * failure.
  */
 int replace_file_open_stream(const char *path, FILE **out);
 

@@ -13,7 +13,7 @@
 
 static const char *path;
 
-/* A wrapper, as many programs have it. */
+/* A wrapper, as in many programs. */
 static CALLED void *xmalloc(size_t size)
 {
 	void *block = malloc(size);

@@ -26,7 +26,7 @@ static inline struct machine_registers own_registers(uint64_t sp, uint64_t threa
 	return (struct machine_registers){.general = {.sp = sp}, .thread_pointer = thread_pointer};
 }
 
-/* As a core file has them; the first vector register begins with `vector`. */
+/* The registers in the form of a core file; the first vector register begins with `vector`. */
 static inline void own_core_registers(uint64_t sp, elf_gregset_t registers)
 {
 	struct user_regs_struct general = {.sp = sp};

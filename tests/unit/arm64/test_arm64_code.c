@@ -115,7 +115,7 @@ struct example {
 	uint32_t offset;
 	bool emulated, refused;
 	const char *reason; /* a part of it */
-	uint8_t holder;	    /* of the first argument */
+	uint8_t holder;	    /* register of the first argument */
 };
 
 static void check(const struct example *example)

@@ -21,7 +21,7 @@ static void what_has_done_nothing_can_be_repeated(void **state)
 		{AUDIT_ARCH_AARCH64, SYS_epoll_pwait, true},
 		{AUDIT_ARCH_AARCH64, SYS_rt_sigtimedwait, true},
 		{AUDIT_ARCH_AARCH64, SYS_semtimedop, true},
-		/* The descriptor is gone, and may be another file's by now. */
+		/* The descriptor is gone, and may belong to another file. */
 		{AUDIT_ARCH_AARCH64, SYS_close, false},
 		/* A 32-bit program's: epoll_pwait, rt_sigtimedwait; and the numbers of above. */
 		{AUDIT_ARCH_ARM, 346, false},

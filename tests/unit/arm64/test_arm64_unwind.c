@@ -17,7 +17,7 @@
 #define AUTIA1716 0xd503219fu
 #define BR_X16 0xd61f0200u
 #define BR_X17 0xd61f0220u
-/* Of stubs of glibc 2.36, with three different operands. */
+/* Words of stubs of glibc 2.36, with three different operands. */
 #define ADRP_X16_A 0xb0000bd0u
 #define ADRP_X16_B 0x90000bd0u
 #define LDR_X17_A 0xf9400211u
@@ -62,7 +62,7 @@ static void assert_rows(const struct unwind_table *table, const struct expected 
 	assert_rows(table, (const struct expected[]){__VA_ARGS__},                                 \
 		    ARRAY_SIZE(((const struct expected[]){__VA_ARGS__})))
 
-/* As binutils 2.40 and lld write them. */
+/* The forms of binutils 2.40 and lld. */
 static void a_linkage_table_keeps_the_return_address_in_x30(void **state)
 {
 	static const uint32_t words[] = {

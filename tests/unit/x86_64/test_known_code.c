@@ -90,7 +90,7 @@ static size_t count_by_frame_pointer(const struct unwind_table *table)
 
 static void where_c_returns_to_go_the_frame_pointer_leads_on(void **state)
 {
-	/* Also across the parts that code is read in, and as the first and the last code. */
+	/* Also across the chunks in which code is read, and as the first and the last code. */
 	static const size_t places[] = {0, 0x101, 0x10000 - 9, CODE_BYTES - 40};
 
 	(void)state;

@@ -262,7 +262,7 @@ static void a_written_argument_ends_the_search(void **state)
 	check_all(examples, ARRAY_SIZE(examples));
 }
 
-/* mimalloc's malloc, calloc and realloc as Debian 12 ships them, and what is no copy. */
+/* mimalloc's malloc, calloc and realloc of Debian 12, and code that is not a copy. */
 static void an_argument_may_move_where_the_program_can_be_told(void **state)
 {
 	static const struct {

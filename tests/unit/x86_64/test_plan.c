@@ -69,7 +69,7 @@ static int plan_scene(const struct scene *scene, const char *prefix, enum probe_
 	return probe_plan_file(fd, prefix, probe_at, plan);
 }
 
-/* The names of what is probed, with blanks in between. */
+/* Expects these names to be probed, separated by blanks. */
 static void assert_planned(const struct scene *scene, const char *prefix, const char *names)
 {
 	_cleanup_(probe_plan_free) struct probe_plan plan = {0};
@@ -194,15 +194,16 @@ static void names_that_share_an_address_go_by_the_one_that_may_throw(void **stat
 	assert_string_equal(allocator_functions[plan.points.items[0].function].name, "calloc");
 	assert_string_equal(allocator_functions[plan.points.items[1].function].name, "free");
 	assert_string_equal(allocator_functions[plan.points.items[2].function].name, "_Znwm");
-	/* No path through it comes to a return: no proof, no probe. */
+	/* No path through it reaches a return: no proof, no probe. */
 	assert_true(plan.points.items[2].placement.refused);
 	assert_non_null(strstr(plan.points.items[2].placement.reason, "runs off the end"));
 }
 
-/* As in browsers. Without the size its end is unknown: then it is not probed. */
+/* As in browsers. Without the size its end is unknown, so it is not probed. */
 static void of_a_file_without_unwind_information_symbols_say_where_functions_end(void **state)
 {
-	static const uint8_t code[] = {0x55, 0xff, 0x17, 0x5d, 0xc3}; /* returns what it calls */
+	/* returns its callee's result */
+	static const uint8_t code[] = {0x55, 0xff, 0x17, 0x5d, 0xc3};
 	struct scene scene;
 
 	(void)state;
@@ -259,7 +260,7 @@ static void a_probe_lies_where_the_file_has_the_function(void **state)
 	assert_int_equal(point->offset, offsetof(struct elf_fixture, code) + 32);
 	point = &best.points.items[1];
 	assert_int_equal(point->vaddr, FIXTURE_VADDR(code) + SHIFT + 64);
-	/* `test rdi, rdi` is single-stepped, the `je` behind it is emulated. */
+	/* `test rdi, rdi` is single-stepped, the `je` after it is emulated. */
 	assert_in_range(point->placement.offset, 3, 5);
 	assert_int_equal(point->offset,
 			 offsetof(struct elf_fixture, code) + 64 + point->placement.offset);
@@ -362,7 +363,7 @@ static void libc_is_an_allocator_with_every_function_of_its_manual(void **state)
 		if (at == plan.points.count)
 			fail_msg("%s is missing", names[i]);
 		assert_false(plan.points.items[at].placement.refused);
-		/* Its true place: the sanitizer has a malloc of its own, but not libc's. */
+		/* Its real address: the sanitizer has its own malloc, but not libc's. */
 		assert_ptr_equal(dlsym(libc, names[i]), map->l_addr + plan.points.items[at].vaddr);
 	}
 	dlclose(libc);
@@ -387,8 +388,8 @@ static void local_names_count_where_a_global_one_leads(void **state)
 }
 
 /*
- * As many symbols as fit in 2.4 MB, with a name of the table each, and none of them public: a
- * search among all for each would take ten thousand million steps.
+ * As many symbols as fit in 2.4 MB, each with a name of the table, and none of them public:
+ * searching all for each would take ten thousand million steps.
  */
 static void a_table_of_local_names_takes_no_time(void **state)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The heap's programs, where the kernel refuses access to their maps: whatever is lost is counted,
- * by cause, and the ledger balances.
+ * The heap's programs, where the kernel refuses access to their maps: all losses are counted, by
+ * cause, and the ledger balances.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -128,7 +128,7 @@ static struct lm_site *site_at(u32 index)
 	return bpf_map_lookup_elem(&sites, &index);
 }
 
-/* Over all slots; the first has what no process could be charged with. */
+/* Sums over all slots; the first has events without a process. */
 static u64 sum_of(size_t offset)
 {
 	u64 sum = 0;
@@ -247,7 +247,7 @@ static void a_block_that_a_failed_resize_cannot_put_back_is_dropped(void **state
 	assert_int_equal(site_at(1)->freed_bytes, 100);
 }
 
-/* The block counts, under no stack; and the index that was meant for it is taken by the next. */
+/* The block counts, without a stack; and its index is taken by the next. */
 static void a_site_that_is_refused_costs_a_stack_and_no_index(void **state)
 {
 	(void)state;

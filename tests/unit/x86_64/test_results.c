@@ -17,7 +17,7 @@
 #include "leakmon_abi.h"
 #include "unit/elf_fixture.h"
 
-/* A second function, which the first may go on to. */
+/* A second function, reachable from the first. */
 #define OTHER 0x40
 /* One that is probed itself. */
 #define PROBED 0x80

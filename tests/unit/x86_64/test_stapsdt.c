@@ -23,7 +23,7 @@
 struct scene {
 	struct elf_fixture elf;
 	_Alignas(4096) uint8_t data[4096];
-	uint8_t *notes; /* not in the file: it goes behind it */
+	uint8_t *notes; /* not in the file: it is appended */
 	size_t size;
 };
 

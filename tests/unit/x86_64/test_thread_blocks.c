@@ -44,7 +44,7 @@ struct fake_thread {
 
 /* Contents of a target's memory; page-aligned, between guard pages. */
 struct memory {
-	uint64_t heads, list_head; /* the pointer to _rtld_global; and what would be in it */
+	uint64_t heads, list_head; /* the pointer to _rtld_global; and its value */
 	struct fake_map maps[MODULES];
 	struct fake_list lists[2];
 	struct {
@@ -330,7 +330,7 @@ static const struct {
 	{put_block_into_code, START THREAD "--"},
 	{shorten_vector, START "TKKTV---"},
 	{break_vector, START "TKKT----"},
-	/* The vector is read as far as it may go, and none is known to end in that mapping. */
+	/* The vector is read as far as possible; no end is known in that mapping. */
 	{claim_an_endless_vector, START "TKKT--ll"},
 	{close_the_lists_to_a_ring, START THREAD "ll"},
 	{claim_endless_lists, START THREAD "ll"},
@@ -401,7 +401,9 @@ static void add_word(struct scene *scene, struct heap_graph *graph, const void *
 	*word = (struct root_word){.address = (uint64_t)(uintptr_t)address};
 }
 
-/* Names are those of the table's symbols; the second thread's words join the first one's. */
+/*
+ * Names are those of the table's symbols; the second thread's words are added to the first one's.
+ */
 static void a_variable_is_one_root_for_all_threads(void **state)
 {
 	static struct symbol symbols[] = {{ELF_THREAD_LOCAL, 8, 0}, {ELF_THREAD_LOCAL + 8, 8, 4}};
@@ -463,7 +465,7 @@ static void a_variable_is_one_root_for_all_threads(void **state)
 	heap_graph_free(&graph);
 }
 
-/* The same of this process as it is, with the C library that it uses. */
+/* The same for this process, with its C library. */
 static void the_c_library_tells_where_its_threads_keep_what(void **state)
 {
 	static __thread int errno_like;

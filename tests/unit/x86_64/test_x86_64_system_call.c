@@ -24,7 +24,7 @@ static void what_has_done_nothing_can_be_repeated(void **state)
 		{AUDIT_ARCH_X86_64, 523 | 0x40000000, true}, /* rt_sigtimedwait of x32 */
 		{AUDIT_ARCH_I386, 256, true},		     /* epoll_wait */
 		{AUDIT_ARCH_I386, 117, true},		     /* ipc */
-		/* The descriptor is gone, and may be another file's by now. */
+		/* The descriptor is gone, and may belong to another file. */
 		{AUDIT_ARCH_X86_64, SYS_close, false},
 		{AUDIT_ARCH_I386, 6, false},
 		/* The same numbers mean other calls. */

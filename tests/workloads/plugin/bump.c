@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * To be preloaded: an allocator that leakmon cannot read. It cuts blocks off one array, each behind
- * its size, and frees none.
+ * To be preloaded: an allocator that leakmon cannot read. It cuts blocks off one array, each
+ * preceded by its size, and frees none.
  */
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * To be preloaded to leakmon: the process $KILLER_PID is killed, and gone, right when leakmon asks
- * for its pidfd: after it was chosen and checked, before it is probed.
+ * To be preloaded to leakmon: kills the process $KILLER_PID right when leakmon asks for its pidfd:
+ * after it was chosen and checked, before it is probed.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* A zombie still answers to signal 0, but shows no mappings: it is as good as gone. */
+/* A zombie still answers to signal 0, but shows no mappings: that is sufficient. */
 static void end(pid_t pid)
 {
 	char path[64], byte;

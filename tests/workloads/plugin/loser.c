@@ -43,7 +43,7 @@ __attribute__((constructor)) static void start(void)
 	open_told();
 }
 
-/* Nothing of its address may stay behind: not in registers, and not on the stack. */
+/* Removes all copies of its address, from registers and from the stack. */
 __attribute__((noinline)) static void lose(size_t size)
 {
 	volatile void *block = real_malloc(size);

@@ -11,7 +11,7 @@
 HIDDEN unsigned short otel_memory_alloc_semaphore __attribute__((section(".probes")));
 HIDDEN unsigned short otel_memory_free_semaphore __attribute__((section(".probes")));
 
-/* *told: a tool is attached. */
+/* *told: whether a tool is attached. */
 __attribute__((noinline)) void *part_block(uint64_t size, int *told)
 {
 	void *block = malloc(size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon diagnose: one answer about a process that grows. */
+/* leakmon diagnose: one answer about a growing process. */
 #include "app/command/command.h"
 #include "app/runs/diagnose_run.h"
 #include "base/cli/values.h"
@@ -14,7 +14,7 @@ static int check(void *options, const struct given *given)
 	struct diagnose_options *diagnose = options;
 
 	diagnose->everywhere = targets_none(&diagnose->profile.session.targets);
-	/* Those that were found are named by their PIDs. */
+	/* Suspects are passed on by PID. */
 	diagnose->profile.session.targets.come_later = diagnose->everywhere;
 	return session_options_check(&diagnose->profile.session, given);
 }
@@ -29,7 +29,9 @@ static const struct option_row diagnose_rows[] = {
 static const struct option_group diagnose_group = {"Diagnosis", diagnose_rows,
 						   ARRAY_SIZE(diagnose_rows)};
 
-/* Unlike a single scan's, its stops keep to one limit whatever the size of the process. */
+/*
+ * Default of --max-pause, the same for a process of any size; that of `retain` grows with the heap.
+ */
 #define MAX_PAUSE_NS 100000000ull
 #define PAUSE(name) .offset = offsetof(struct diagnose_options, pause.name)
 static const struct option_row stop_rows[] = {
@@ -45,7 +47,7 @@ static const struct option_group stop_group = {"Stopping the process", stop_rows
 static const struct option_row format_rows[] = {FORMAT_ROW(OUTPUT_DIAGNOSIS)};
 static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
 
-/* Somebody waits for an answer: it may cost 1 % of a core, whatever the process uses. */
+/* A user waits for the answer: it may cost 1 % of a core, even in an idle process. */
 #define DIAGNOSE_FLOOR 1.0
 
 static const struct diagnose_options defaults = {

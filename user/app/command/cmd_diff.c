@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon diff: what changed between two snapshots of one recording or of two. */
+/* leakmon diff: changes between two snapshots of one recording or of two. */
 #include <errno.h>
 
 #include "app/command/command.h"
@@ -19,8 +19,8 @@ static int check(void *options, const struct given *given)
 
 	(void)given;
 	if (!diff->before) {
-		log_error("no recording: name one that `leakmon record -o FILE` made, as in "
-			  "`leakmon diff FILE`");
+		log_error(
+			"no recording: name one that `leakmon record -o FILE` made, as in `leakmon diff FILE`");
 		return -EINVAL;
 	}
 	if (diff->retain_runs && stored_check_format(diff->output.format, OUTPUT_RETAIN_DIFF))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon doctor: what this kernel, these capabilities and these processes allow. */
+/* leakmon doctor: capabilities of this kernel, this user and these processes. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -99,7 +99,7 @@ static int describe_target(pid_t pid, const struct target_config *config)
 	return error;
 }
 
-/* 0, or whether anything stands in the way of one of the targets. */
+/* Returns 0, or nonzero if anything prevents tracking one of the targets. */
 static int describe_targets(const struct doctor_options *options,
 			    const struct target_config *config)
 {
@@ -164,8 +164,8 @@ static int check(void *options, const struct given *given)
 	(void)given;
 	if (doctor->purpose == PRIVILEGES_TO_TRIAGE &&
 	    !selector_config_is_empty(&doctor->targets)) {
-		log_error("--for triage: triage has no target, and sets no probe: leave one "
-			  "of the two out");
+		log_error(
+			"--for triage: triage has no target, and sets no probe: leave one of the two out");
 		return -EINVAL;
 	}
 	return 0;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon kernel, or leakmon --kernel: what the kernel holds, at intervals, until interrupted. */
+/*
+ * leakmon kernel, or leakmon --kernel: memory held by the kernel, at intervals, until interrupted.
+ */
 #include <errno.h>
 
 #include "app/command/command.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon memory: where a process's memory is; no probes. */
+/* leakmon memory: a breakdown of a process's memory; no probes. */
 #include "app/command/command.h"
 #include "app/runs/memory_run.h"
 #include "base/cli/values.h"

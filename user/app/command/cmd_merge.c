@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon merge: recordings of many hosts in one. */
+/* leakmon merge: merges recordings of many hosts. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 struct merge_options {
 	VEC(char *) paths; /* owned */
-	const char *fleet; /* the file to make */
+	const char *fleet; /* the file to create */
 };
 
 static int write_fleet(struct merge *merge, const struct merge_options *options)
@@ -24,7 +24,7 @@ static int write_fleet(struct merge *merge, const struct merge_options *options)
 	struct recorder *recorder = NULL;
 	int error;
 
-	interrupt_ends(false); /* until it is known what an end must remove */
+	interrupt_ends(false); /* until the file to remove on an interruption is known */
 	error = recorder_open(&recorder, options->fleet, &all);
 	if (!error)
 		interrupt_removes_database(options->fleet);
@@ -57,7 +57,7 @@ static int run(const void *options)
 	return error ? interrupt_exit_code(EXIT_ERROR) : EXIT_OK;
 }
 
-/* Takes the path over; NULL: there was no memory for it. */
+/* Adds a path and takes ownership; path NULL: out of memory. */
 static int add_path(struct merge_options *options, char *path)
 {
 	char **added = path ? vec_push(&options->paths) : NULL;
@@ -78,7 +78,7 @@ static int is_recording(const struct dirent *entry)
 	return end && !strcmp(end, ".lkm");
 }
 
-/* The recordings of a directory by name: *.lkm. */
+/* Adds the recordings of a directory by name: *.lkm. */
 static int add_directory(struct merge_options *options, const char *directory)
 {
 	struct dirent **entries;
@@ -131,8 +131,8 @@ static int check(void *options, const struct given *given)
 
 	(void)given;
 	if (!merge->paths.count) {
-		log_error("no recording: name those that `leakmon record -o FILE` made, as in "
-			  "`leakmon merge web-*.lkm -o fleet.lkm`");
+		log_error(
+			"no recording: name those that `leakmon record -o FILE` made, as in `leakmon merge web-*.lkm -o fleet.lkm`");
 		return -EINVAL;
 	}
 	if (!merge->fleet) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon profile: which sites grow, at a cost that nobody notices. */
+/* leakmon profile: growing call sites, at 1 % overhead. */
 #include <errno.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static int run(const void *options)
 	return profile->own ? retain_run(&own) : profile_run(profile);
 }
 
-/* 0, or -EINVAL after a message. */
+/* Returns 0, or -EINVAL after a message. */
 static int check_own(const struct profile_options *profile)
 {
 	const struct output_format *format = output_find(profile->session.output.format);
@@ -26,11 +26,11 @@ static int check_own(const struct profile_options *profile)
 	if (targets_require(&profile->session.targets, "leakmon profile --own -p PID"))
 		return -EINVAL;
 	if (profile->session.targets.command) {
-		log_error("--own reads what a process has sampled so far: name a running process, "
-			  "e.g. -p PID");
+		log_error(
+			"--own reads what a process has sampled so far: name a running process, e.g. -p PID");
 		return -EINVAL;
 	}
-	/* The page of `retain` has no place for a heap profile. */
+	/* The HTML page of `retain` does not show heap profiles. */
 	if (!format || !output_has(format, OUTPUT_RETAIN) || !strcmp(format->name, "html")) {
 		log_error("--own has no format `%s`: choose text|json|folded|pprof",
 			  profile->session.output.format);

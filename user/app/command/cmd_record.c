@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon record: what `watch` prints, into a recording. */
+/* leakmon record: writes the reports of `watch` to a recording. */
 #include <errno.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static int run(const void *options)
 	return record_run(options);
 }
 
-/* A size into keep_bytes, a time into keep_ns. */
+/* Parses a size into keep_bytes, or a time into keep_ns. */
 static int set_keep(void *field, const struct option_row *row, const char *text)
 {
 	struct record_options *options = field;
@@ -37,7 +37,7 @@ static int set_keep(void *field, const struct option_row *row, const char *text)
 	return error;
 }
 
-/* A profile tracks everything, for a moment; exact tracking has no limit. */
+/* Rejects options of exact tracking with --profile, which tracks everything in short windows. */
 static int check_profile(const struct record_options *record, const struct given *given)
 {
 	static const struct option_group *const exact[] = {&counting_group, &tracking_group,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon report: one snapshot of a recording, with what came before it. */
+/* leakmon report: shows one snapshot of a recording, with its history. */
 #include <errno.h>
 
 #include "app/command/command.h"
@@ -18,8 +18,8 @@ static int check(void *options, const struct given *given)
 
 	(void)given;
 	if (!show->path) {
-		log_error("no recording: name one that `leakmon record -o FILE` made, as in "
-			  "`leakmon report FILE`");
+		log_error(
+			"no recording: name one that `leakmon record -o FILE` made, as in `leakmon report FILE`");
 		return -EINVAL;
 	}
 	if (show->retain_runs && stored_check_format(show->output.format, OUTPUT_RETAIN))

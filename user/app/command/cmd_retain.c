@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon retain: what holds a process's memory, or that nothing does. */
+/* leakmon retain: retention paths, and unreachable blocks, of a process. */
 #include <errno.h>
 
 #include "app/command/command.h"
@@ -21,8 +21,8 @@ static int check(void *options, const struct given *given)
 	     targets_require(&retain->session.targets, "leakmon retain -p PID")))
 		return -EINVAL;
 	if (retain->census && retain->session.targets.command) {
-		log_error("--census and --command contradict each other: what leakmon starts it "
-			  "also tracks; leave --census out");
+		log_error(
+			"--census and --command contradict each other: what leakmon starts it also tracks; leave --census out");
 		return -EINVAL;
 	}
 	return session_options_check(&retain->session, given);

@@ -14,7 +14,7 @@ static int run(const void *options)
 	return threads_run(options);
 }
 
-/* Options without effect unless --heap is given. */
+/* Rejects options without effect unless --heap is given. */
 static int check_heap(const struct threads_options *threads, const struct given *given)
 {
 	static const char *const of_heap[] = {"max-blocks", "probe-at"};
@@ -28,7 +28,7 @@ static int check_heap(const struct threads_options *threads, const struct given 
 	return 0;
 }
 
-/* Without a target: all processes, of which not everything can be followed. */
+/* Without a target, all processes are tracked, with fewer options. */
 static int check(void *options, const struct given *given)
 {
 	struct threads_options *threads = options;
@@ -37,7 +37,7 @@ static int check(void *options, const struct given *given)
 	if (check_heap(threads, given))
 		return -EINVAL;
 	session->tracking.no_heap = !threads->heap;
-	session->probes.no_usdt = true; /* every block is wanted */
+	session->probes.no_usdt = true; /* samples would miss blocks */
 	session->targets.chosen.all = targets_none(&session->targets);
 	if (session->targets.chosen.all && (threads->heap || session->targets.follow_forks)) {
 		log_error("no target, and --%s needs one: name it, as in `leakmon threads -p PID`",

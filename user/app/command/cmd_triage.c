@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon without a target: what grows on this machine, every INTERVAL. */
+/* leakmon without a target: growth on this machine, every INTERVAL. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -25,7 +25,7 @@ static int set_escalate(void *field, const struct option_row *row, const char *t
 	return 0;
 }
 
-/* Options about probes have no meaning as long as none is set. */
+/* Options about probes are meaningless if none is set. */
 static const char *given_of(const struct given *given, const struct option_group *const groups[],
 			    size_t count)
 {
@@ -36,8 +36,11 @@ static const char *given_of(const struct given *given, const struct option_group
 	return name;
 }
 
-/* `leakmon 1234`: nobody waits an hour for the first report. Says so, after a message. Not behind a
- * command or an option: what a service is started with must not depend on which PIDs there are. */
+/*
+ * Returns whether INTERVAL was probably meant as a PID, after a message: in `leakmon 1234` nobody
+ * would wait so long for the first report. Not after a command or an option: a service's start must
+ * not depend on existing PIDs.
+ */
 #define INTERVAL_LIKELY_NS (600 * 1000000000ull)
 
 static bool is_likely_pid(const struct schedule *schedule, const struct given *given)
@@ -48,10 +51,9 @@ static bool is_likely_pid(const struct schedule *schedule, const struct given *g
 	    schedule->interval_ns <= INTERVAL_LIKELY_NS || schedule->interval_ns % 1000000000u ||
 	    number > INT_MAX || kill((pid_t)number, 0))
 		return false;
-	log_error("%llu is an INTERVAL here, and a running process: did you mean `leakmon diagnose "
-		  "-p %llu`? `leakmon triage %llu` means the interval",
-		  (unsigned long long)number, (unsigned long long)number,
-		  (unsigned long long)number);
+	log_error(
+		"%llu is read as INTERVAL; for that process: `leakmon diagnose -p %llu`; for the interval: `leakmon triage %llu`",
+		(unsigned long long)number, (unsigned long long)number, (unsigned long long)number);
 	return true;
 }
 
@@ -79,9 +81,9 @@ static int check(void *options, const struct given *given)
 		return -EINVAL;
 	}
 	if (!triage->escalate && (exact || probes)) {
-		log_error("no target: --%s applies to probes; add a target, as in `leakmon -p "
-			  "PID`, or --escalate%s",
-			  exact ? exact : probes, exact ? " --exact" : "");
+		log_error(
+			"no target: --%s applies to probes; add a target, as in `leakmon -p PID`, or --escalate%s",
+			exact ? exact : probes, exact ? " --exact" : "");
 		return -EINVAL;
 	}
 	return session_options_check(&triage->session, given);

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/cli/values.h"
 
-/* Whether one report is all that is wanted: a check at the end, and nobody who looks meanwhile. */
+/* Returns whether only one report is needed: a check at the end, without readers meanwhile. */
 static bool is_check(const struct session_options *options)
 {
 	const struct output_options *output = &options->output;

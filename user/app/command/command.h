@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The commands: one file each, which holds what its help says, its options and its entry function;
- * one row each in the table. Options of commands that are more than those of an engine are here.
+ * The commands: one file each, with its help, options and entry function; one row each in the
+ * table. Options beyond those of an engine are here.
  */
 #ifndef LEAKMON_COMMAND_COMMAND_H
 #define LEAKMON_COMMAND_COMMAND_H
@@ -18,10 +18,10 @@ extern const struct command command_profile, command_triage, command_watch, comm
 
 struct doctor_options {
 	struct selector_config targets;
-	enum privilege_use purpose; /* what has to be possible */
-	bool quiet;		    /* only the exit code says it */
+	enum privilege_use purpose; /* the use to check for */
+	bool quiet;		    /* print nothing: only the exit code counts */
 	struct probe_options probes;
-	struct output_options output; /* no_color alone, to no effect */
+	struct output_options output; /* only no_color, without effect */
 };
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table of commands; and `leakmon help`, which shows it. */
+/* The table of commands; and `leakmon help`, which prints it. */
 #include <errno.h>
 #include <string.h>
 

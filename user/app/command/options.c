@@ -51,7 +51,7 @@ static int pid_add(struct selector_config *chosen, const struct option_row *row,
 	return 0;
 }
 
-/* Each once. */
+/* Adds PIDs, each once. */
 static int set_pids(void *field, const struct option_row *row, const char *text)
 {
 	struct selector_config *chosen = field;
@@ -86,10 +86,10 @@ static int add_word(void *field, const struct option_row *row, const char *text)
 	return *text ? word_add(field, text) : -EINVAL;
 }
 
-/* A name, or digits of an id; containerd://ID, too. */
+/* Adds a name, or digits of an id; also containerd://ID. */
 static int add_container(void *field, const struct option_row *row, const char *text)
 {
-	/* Docker takes more than Kubernetes does; an id is a name of this kind, too. */
+	/* Docker allows more characters than Kubernetes; an id matches as well. */
 	static const char name_characters[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
 	const char *scheme = strstr(text, "://");
@@ -113,7 +113,7 @@ static int add_pod(void *field, const struct option_row *row, const char *text)
 	return word_add(field, text);
 }
 
-/* Split as a shell would. */
+/* Splits a command as a shell would. */
 static int set_command(void *field, const struct option_row *row, const char *text)
 {
 	char **words = NULL;
@@ -184,9 +184,9 @@ int schedule_read_interval(void *field, const char *word)
 	int error = value_parse_seconds(word, &interval_ns);
 
 	if (error == -EINVAL) {
-		log_error("`%s` is not an INTERVAL: expected seconds, e.g. 5 or 0.5; to start a "
-			  "program, write `-- CMD ARGS`",
-			  word);
+		log_error(
+			"`%s` is not an INTERVAL: expected seconds, e.g. 5 or 0.5; to start a program, write `-- CMD ARGS`",
+			word);
 		return error;
 	}
 	if (error || interval_ns < INTERVAL_MIN_NS || interval_ns > INT64_MAX) {
@@ -205,9 +205,9 @@ int schedule_read_count(void *field, const char *word)
 	uint64_t count;
 
 	if (value_parse_number(word, &count) || !count) {
-		log_error("`%s` is not a COUNT of reports: expected an integer from 1, e.g. 10; "
-			  "leave it out to go on until Ctrl-C",
-			  word);
+		log_error(
+			"`%s` is not a COUNT of reports: expected an integer from 1, e.g. 10; omit it to run until Ctrl-C",
+			word);
 		return -EINVAL;
 	}
 	schedule->count = count;
@@ -217,15 +217,15 @@ int schedule_read_count(void *field, const char *word)
 int file_read_name(void *file, const char *word)
 {
 	if (!*word) {
-		log_error("the file name is empty: name a recording that `leakmon record -o FILE` "
-			  "made");
+		log_error(
+			"the file name is empty: name a recording that `leakmon record -o FILE` made");
 		return -EINVAL;
 	}
 	*(const char **)file = word;
 	return 0;
 }
 
-/* -------- what is tracked */
+/* -------- tracking */
 
 #define FIELD(name) .offset = offsetof(struct tracking_options, name)
 static const struct option_row counting_rows[] = {
@@ -282,7 +282,7 @@ const struct option_group debuginfod_group = {"Output", debuginfod_rows,
 const struct option_group benchmark_group = {"For benchmarks", benchmark_rows,
 					     ARRAY_SIZE(benchmark_rows)};
 
-/* -------- where probes go */
+/* -------- probes */
 
 #define FIELD(name) .offset = offsetof(struct probe_options, name)
 static const struct option_row allocator_rows[] = {
@@ -441,8 +441,8 @@ const struct option_group bytes_group = {"Output", bytes_rows, ARRAY_SIZE(bytes_
 int output_check(struct output_options *output)
 {
 	if (output->textfile_dir && (strcmp(output->format, "prom") != 0 || output->path)) {
-		log_error("--textfile-dir is for --format prom, without --output: it names its "
-			  "file itself");
+		log_error(
+			"--textfile-dir is for --format prom, without --output: it names its file itself");
 		return -EINVAL;
 	}
 	if (!output->top_given)
@@ -487,14 +487,13 @@ int core_check(const struct core_options *core, const struct schedule *schedule,
 
 		if (!other)
 			continue;
-		log_error("--core and --%s contradict each other: a core file is what is left of "
-			  "one process",
-			  other);
+		log_error(
+			"--core and --%s contradict each other: a core file is what is left of one process",
+			other);
 		return -EINVAL;
 	}
 	if (core->path && schedule->repeat) {
-		log_error("--core and INTERVAL contradict each other: a core file does not "
-			  "change");
+		log_error("--core and INTERVAL contradict each other: a core file does not change");
 		return -EINVAL;
 	}
 	if (core->path || (!core->exe && !core->sysroot))
@@ -504,10 +503,10 @@ int core_check(const struct core_options *core, const struct schedule *schedule,
 	return -EINVAL;
 }
 
-/* -------- together */
+/* -------- combinations */
 
 #define RUNNING_OR_NEW "name running processes or start one, not both"
-/* Options that contradict each other; most commands take some of them only. */
+/* Pairs of options that contradict each other; most commands have only some of them. */
 static const struct {
 	const char *one, *other, *why;
 } conflicts[] = {

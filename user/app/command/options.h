@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Groups of options that several commands share. A group fills in one struct, which stands where it
- * is used; a command names the groups it takes, and where in its own options each struct stands.
+ * Groups of options that several commands share. Each group fills in one struct; a command names
+ * its groups, and the offset of each struct in its own options.
  */
 #ifndef LEAKMON_COMMAND_OPTIONS_H
 #define LEAKMON_COMMAND_OPTIONS_H
@@ -20,9 +20,12 @@ extern const struct option_group target_group; /* struct selector_config */
 extern const struct option_group fork_group;   /* struct target_options, as those below */
 extern const struct option_group launch_group; /* --command, and the words after `--` */
 
-/* Whether no option names a process, or a command to start. */
+/* Returns whether no option names a process, or a command to start. */
 bool targets_none(const struct target_options *targets);
-/* 0, or -EINVAL after a message: there is no target; `example` is a line that has one. */
+/*
+ * Returns 0, or -EINVAL after a message if there is no target; `example` is a command line that has
+ * one.
+ */
 int targets_require(const struct target_options *targets, const char *example);
 
 /* -------- time: struct schedule */
@@ -39,10 +42,10 @@ int targets_require(const struct target_options *targets, const char *example);
 int schedule_read_interval(void *schedule, const char *word);
 int schedule_read_count(void *schedule, const char *word);
 
-/* A positional; *file is a const char *. */
+/* Reads a positional; *file is a const char *. */
 int file_read_name(void *file, const char *word);
 
-/* -------- what is tracked: struct tracking_options */
+/* -------- tracking: struct tracking_options */
 
 extern const struct option_group counting_group; /* by age, by size, sampled */
 extern const struct option_group room_group;	 /* blocks, sites */
@@ -50,17 +53,17 @@ extern const struct option_group tracking_group; /* of processes */
 extern const struct option_group debuginfod_group;
 extern const struct option_group benchmark_group; /* hidden */
 
-/* 0, or -EINVAL after a message. */
+/* Checks the combination. Returns 0, or -EINVAL after a message. */
 int tracking_check(const struct tracking_options *tracking, const struct given *given);
 
-/* -------- where probes go: struct probe_options */
+/* -------- probes: struct probe_options */
 
 extern const struct option_group allocator_group; /* its file, its names */
 extern const struct option_group usdt_group;
 extern const struct option_group probe_group;
 extern const struct option_group stack_walk_group;
 
-/* The limit on the cost of profiling: a row for a double of a command's options. */
+/* A row for the limit on the cost of profiling, a double in a command's options. */
 #define OVERHEAD_OF_CPU_TIME "limit on what each target loses, of its CPU time (1%)"
 #define OVERHEAD_ROW(type, member, help)                                                           \
 	{                                                                                          \
@@ -72,7 +75,7 @@ extern const struct option_group stack_walk_group;
 
 /* -------- output: struct output_options */
 
-/* The formats that can show what a command reports. */
+/* A row for the formats that can show a command's report. */
 #define FORMAT_ROW(kind)                                                                           \
 	{                                                                                          \
 		.name = "format", .words = output_words, .words_of = (kind),                       \
@@ -86,7 +89,7 @@ extern const struct option_group sort_group;
 extern const struct option_group blocks_group; /* --show-allocs */
 extern const struct option_group textfile_group;
 extern const struct option_group push_group;	/* --push */
-extern const struct option_group webhook_group; /* --webhook, --otlp, and what all have */
+extern const struct option_group webhook_group; /* --webhook, --otlp, and their common options */
 extern const struct option_group listen_group;
 extern const struct option_group fail_over_group;
 extern const struct option_group diff_fail_over_group;
@@ -94,14 +97,17 @@ extern const struct option_group test_group; /* --suppress, --junit */
 extern const struct option_group color_group;
 extern const struct option_group bytes_group;
 
-/* The check of every command that writes reports: 0, or -EINVAL after a message. Completes top. */
+/*
+ * Checks the options of every command that writes reports, and completes `top`. Returns 0, or
+ * -EINVAL after a message.
+ */
 int output_check(struct output_options *output);
 
 /* -------- a run that watches processes: struct session_options */
 
 /*
- * For command.uses of options that begin with a struct session_options: all groups about what is
- * tracked, and where probes go.
+ * For command.uses of options that begin with a struct session_options: all groups about tracking
+ * and probes.
  */
 #define TRACKING_USES                                                                              \
 	{&fork_group, offsetof(struct session_options, targets)},                                  \
@@ -115,9 +121,9 @@ int output_check(struct output_options *output);
 		&stack_walk_group, offsetof(struct session_options, probes)                        \
 	}
 
-/* 0, or -EINVAL after a message. */
+/* Checks the combination. Returns 0, or -EINVAL after a message. */
 int session_options_check(struct session_options *session, const struct given *given);
-/* A command.free of options that begin with a struct session_options. */
+/* Implements command.free for options that begin with a struct session_options. */
 void session_options_free(void *session);
 
 /* -------- scans of a process */
@@ -125,11 +131,11 @@ void session_options_free(void *session);
 extern const struct option_group pause_group; /* struct pause_options */
 
 extern const struct option_group core_group; /* struct core_options */
-/* 0, or -EINVAL after a message: what is given besides contradicts a core file, or needs one. */
+/* Returns 0, or -EINVAL after a message if other options contradict a core file, or need one. */
 int core_check(const struct core_options *core, const struct schedule *schedule,
 	       const struct given *given);
 
-/* Titles of groups. */
+/* Titles of option groups. */
 #define TITLE_TRACKED "What is tracked"
 #define TITLE_PROBES "Where probes go"
 

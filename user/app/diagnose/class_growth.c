@@ -8,24 +8,23 @@
 #include "base/search.h"
 #include "heap/runtime/class_origin.h"
 
-/* Likewise where not all roots are known: words that are no pointers may hold garbage. */
+/* The minimum if not all roots are known: arbitrary words may keep garbage reachable. */
 #define DOUBTFUL_OBJECTS_MIN 50
-/* A class may fall between two scans by one in so many of what it gained in all. */
+/* Between two scans a class may fall by 1/N of its whole growth. */
 #define FALL_SHARE 10
-/* Objects that become larger and not more do so by this much, or it is no news. */
+/* Minimum growth of a class whose objects grow in size rather than number. */
 #define SWELLING_MIN (1u << 20)
-/* For all held objects' bytes, one in so many: classes of the language alone come and go by
- * less. */
+/* Growth of language classes counts from 1/N of all reachable bytes: they vary by less. */
 #define HELD_SHARE 20
-/* And by this much: an engine's cache of numbers as strings fills to 0.8 MiB. */
+/* Also their minimum growth: an engine's cache of numbers as strings fills to 0.8 MiB. */
 #define LANGUAGE_BYTES_MIN (1u << 20)
 
-/* A leak that lasts has a rate: what grew in one of two intervals only came and went by chance. */
+/* A lasting leak has a rate: growth in only one of two intervals came by chance. */
 #define HALF_RATE 0.5
-/* A container that fills, and will have gained no more than this when it is full, is no leak. */
+/* A filling container that gains at most this much until it is full is no leak. */
 #define FILLING_BYTES_MAX (64u << 20)
-/* Objects of one class in an entry of it: lines of a document. More are things that an entry
- * collects. */
+/* Objects of one class in an entry of such a container, like lines of a document. An entry with
+ * more collects them. */
 #define ENTRY_OBJECTS_MAX 32
 
 static const struct retained_class *class_of(const struct retain_result *scan, uint64_t id)
@@ -42,7 +41,7 @@ static struct retention_total held_of(const struct retained_class *class)
 	return class ? retained_class_live(class) : (struct retention_total){0};
 }
 
-/* Without objects of requests that are under way: only stacks have these. */
+/* Excludes objects of requests in progress, which only stacks reach. */
 static struct retention_total lasting_of(const struct retained_class *class)
 {
 	struct retention_total held = held_of(class);
@@ -74,7 +73,10 @@ static double scan_seconds(const struct retain_result *scan)
 	return (double)scan->time.tv_sec + (double)scan->time.tv_nsec / 1e9;
 }
 
-/* Two intervals alone may both rise by chance: each must do so at HALF_RATE of the rate of both. */
+/*
+ * Returns whether each of two intervals rises at least at HALF_RATE of the common rate: both may
+ * rise by chance.
+ */
 static bool is_even(const struct diagnosis_evidence *evidence, double first, double middle,
 		    double end)
 {
@@ -88,7 +90,10 @@ static bool is_even(const struct diagnosis_evidence *evidence, double first, dou
 
 typedef struct retention_total count_class(const struct retained_class *class);
 
-/* In both halves, and without falling back: a collector may have run in any of the steps. */
+/*
+ * Returns whether the count rises in both halves, without falling back: a collector may have run at
+ * any step.
+ */
 static bool rises(const struct diagnosis_evidence *evidence, const struct retained_class *class,
 		  count_class *count)
 {
@@ -110,8 +115,8 @@ static bool rises(const struct diagnosis_evidence *evidence, const struct retain
 	if (evidence->scan_count == GROWTH_SCANS_MIN &&
 	    !is_even(evidence, (double)first, (double)before, (double)end))
 		return false;
-	/* What stood still at the last scans has stopped growing: a ring buffer, a cache that is
-	 * full. */
+	/* No rise at the last scans means that it has stopped growing: a ring buffer, a full
+	 * cache. */
 	if (last >= GROWTH_SCANS_MIN &&
 	    end <= count(class_of(evidence->scans[last - 2], class->id)).blocks)
 		return false;
@@ -134,8 +139,10 @@ static uint64_t root_bytes(const struct retain_result *scan, uint64_t id)
 	return 0;
 }
 
-/* Bytes become more, of objects that become larger and not more, too, as a table does: a doubling
- * shows in few intervals. */
+/*
+ * Returns whether a class gains bytes, also if its objects grow in size rather than number, as a
+ * table does: a doubling falls into few intervals.
+ */
 static bool swells(const struct diagnosis_evidence *evidence, uint64_t id, count_bytes *count)
 {
 	size_t last = evidence->scan_count - 1;
@@ -167,7 +174,10 @@ static bool is_of_program(const struct retained_class *class)
 	return class_origin_of(class->module, class->name) == CLASS_OF_PROGRAM;
 }
 
-/* Those of the program first, and among these what more than stacks hold; then by growth. */
+/*
+ * Sorts the program's classes first, and among these the ones reachable from more than stacks; then
+ * by growth.
+ */
 static bool comes_before(const struct retain_result *scan, const struct diagnosed_class *one,
 			 const struct diagnosed_class *other)
 {
@@ -180,7 +190,7 @@ static bool comes_before(const struct retain_result *scan, const struct diagnose
 	return growth_bytes(one) > growth_bytes(other);
 }
 
-/* Keeps the first ones. */
+/* Inserts a class into the sorted list, which keeps the first ones. */
 static void add_class(struct diagnosis *diagnosis, const struct retain_result *scan,
 		      const struct diagnosed_class *fresh)
 {
@@ -289,7 +299,7 @@ bool diagnose_find_root(const struct diagnosis_evidence *evidence, uint32_t *roo
 	return most != 0;
 }
 
-/* Of runtimes whose collector is off. */
+/* Returns the garbage of runtimes with their collector switched off. */
 static uint64_t garbage_bytes(const struct retain_result *scan)
 {
 	uint64_t bytes = 0;
@@ -327,7 +337,7 @@ uint64_t diagnose_find_garbage(const struct diagnosis_evidence *evidence,
 		struct retention_total is = garbage_of(class);
 		bool of_program = is_of_program(class) && is.blocks >= OBJECTS_MIN;
 
-		/* The program's own first, as among what is held. */
+		/* Prefer the program's own classes, as for reachable objects. */
 		if (class->kind != CLASS_RUNTIME || of_program < own ||
 		    (of_program == own && is.bytes <= most))
 			continue;
@@ -411,7 +421,7 @@ static uint64_t entries_at_first(const struct diagnosis_evidence *evidence,
 	return was ? was->entries : 0;
 }
 
-/* A full one drops as many as it takes. */
+/* Returns whether a container gains entries and is not full, when each would replace another. */
 static bool fills(const struct diagnosis_evidence *evidence,
 		  const struct bounded_container *container)
 {
@@ -419,7 +429,7 @@ static bool fills(const struct diagnosis_evidence *evidence,
 	       container->entries > entries_at_first(evidence, container);
 }
 
-/* The container that fills, on the path that most objects of the class share; NULL: none. */
+/* Returns the filling container on the path of most objects of the class; NULL: none. */
 static const struct bounded_container *filling_on_path(const struct diagnosis_evidence *evidence,
 						       uint32_t class)
 {

@@ -12,14 +12,14 @@
 #include "base/cleanup.h"
 #include "heap/memory/conclusion.h"
 
-/* A call stack that surely grows by less is too slow to report: 1 MiB in four days. */
+/* A call stack with a lower certain rate is too slow to report: 1 MiB in four days. */
 #define SITE_BYTES_PER_S 3.0
-/* Held bytes may grow by one in so many and be called garbage's growth. */
+/* If reachable bytes grew by at most 1/N, growth may be attributed to garbage. */
 #define HELD_SHARE 20
-/* A call stack that explains as much of all growth is its cause. */
+/* A call stack with this share of all growth is its cause. */
 #define MAIN_SHARE 0.5
 
-/* For a process, in bytes per second; 0: it did not grow. */
+/* Returns the growth of Rss in bytes per second; 0: none. */
 static double rss_rate(const struct diagnosis *diagnosis)
 {
 	if (!diagnosis->rss.known || diagnosis->rss.now <= diagnosis->rss.before ||
@@ -45,7 +45,7 @@ const struct profile_report_site *diagnose_site(const struct profile_report_proc
 
 /* -------- verdicts */
 
-/* A trend beside memory that malloc or a collector keeps, and small against that, is part of it. */
+/* Below 1/N of the memory that malloc or a collector retains, a trend is a side effect of it. */
 #define TREND_SHARE 20
 static bool is_side_effect(const struct diagnosis_evidence *evidence,
 			   const struct diagnosis_finding *finding)
@@ -66,7 +66,7 @@ static void find_creator(const struct diagnosis_evidence *evidence, struct diagn
 						1);
 }
 
-/* The same of threads that ended and were never joined. */
+/* Finds the creator of threads that ended and were never joined. */
 static void find_ended_creator(const struct diagnosis_evidence *evidence,
 			       struct diagnosis *diagnosis)
 {
@@ -110,15 +110,14 @@ static void conclude_findings(const struct diagnosis_evidence *evidence,
 				  evidence->opened, &diagnosis->opener);
 }
 
-/* What grew is known, its cause is not. */
+/* Concludes if the growing part of memory is known, but not its cause. */
 static void conclude_unexplained(const struct diagnosis_evidence *evidence,
 				 struct diagnosis *diagnosis)
 {
 	if (diagnosis->verdict != DIAGNOSIS_UNKNOWN || diagnosis->part != DIAGNOSED_MEMORY ||
 	    diagnosis->group == GROUP_MANAGED || diagnosis->group == GROUP_FREE)
 		return;
-	/* A collector's heap may lie among malloc's blocks: only blocks that were counted are
-	 * not. */
+	/* A collector's heap may consist of blocks of malloc, unless the blocks were counted. */
 	if (diagnosis->group == GROUP_LIVE && evidence->scan_count &&
 	    evidence->scans[0]->runtimes.count &&
 	    !(evidence->growth && evidence->growth->counted &&
@@ -131,14 +130,14 @@ static void conclude_unexplained(const struct diagnosis_evidence *evidence,
 	diagnosis->why = "memory grew steadily; what was found explains too little of it";
 }
 
-/* Where there was no time for more scans, and nothing else was found. */
+/* Concludes from two scans if there was no time for more, and nothing else was found. */
 static void conclude_two_scans(const struct diagnosis_evidence *evidence,
 			       struct diagnosis *diagnosis)
 {
 	if (evidence->scan_count >= GROWTH_SCANS_MIN || !diagnosis->class_count ||
 	    !diagnose_are_objects_many(diagnosis))
 		return;
-	/* So little, in memory that did not grow, is no reason to withdraw an answer. */
+	/* A small growth of objects while memory is steady does not overrule the answer. */
 	if (diagnosis->verdict == DIAGNOSIS_NO_LEAK &&
 	    evidence->conclusion->verdict == MEMORY_STEADY &&
 	    diagnosis->class_bytes < MEMORY_GROWTH_MIN)
@@ -149,7 +148,7 @@ static void conclude_two_scans(const struct diagnosis_evidence *evidence,
 			 "chance";
 }
 
-/* The call stack of a Go program that its own heap profile surely sees grow most. */
+/* Returns the call stack with the greatest certain growth in a Go program's own heap profile. */
 static const struct heap_profile_site *growing_sampled(const struct heap_profile *profile)
 {
 	const struct heap_profile_site *most = NULL;
@@ -184,7 +183,9 @@ static bool is_wholly_read(const struct retain_result *scan)
 	return scan->runtimes.count && diagnose_held_bytes(scan);
 }
 
-/* A collector takes memory until it is time to collect. */
+/*
+ * Returns whether the growth is garbage: a collector lets the heap grow until its next collection.
+ */
 static bool is_garbage(const struct diagnosis_evidence *evidence)
 {
 	const struct retain_result *first, *last;
@@ -199,8 +200,9 @@ static bool is_garbage(const struct diagnosis_evidence *evidence)
 	       diagnose_held_bytes(last) <= before + before / HELD_SHARE;
 }
 
-/* Whether what malloc has free, and files' pages that were read and not written to, leave nothing
- * to speak of for the other parts. */
+/*
+ * Returns whether free memory inside malloc, and unmodified file pages, explain almost all growth.
+ */
 static bool is_kept(const struct diagnosis_evidence *evidence)
 {
 	const int64_t *groups = evidence->conclusion->growth.groups;
@@ -213,7 +215,7 @@ static bool is_kept(const struct diagnosis_evidence *evidence)
 	return kept >= all / 2 && all - kept < MEMORY_GROWTH_MIN;
 }
 
-/* A conclusion from the split of memory alone. */
+/* Concludes from the breakdown of memory alone. */
 static void conclude_memory(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	const struct memory_conclusion *conclusion = evidence->conclusion;
@@ -263,7 +265,7 @@ static void conclude_memory(const struct diagnosis_evidence *evidence, struct di
 	}
 }
 
-/* The code behind memory that only the mappings show. */
+/* Finds the code behind memory that only mappings show. */
 static void find_mapper(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	struct diagnosed_mapper mapper = {0};
@@ -285,8 +287,10 @@ static void find_mapper(const struct diagnosis_evidence *evidence, struct diagno
 	diagnosis->why = "memory that this call stack maps stays mapped, and becomes more";
 }
 
-/* Whether paths lead to blocks of the answer's call stack: those of the one that grew most were
- * looked up, before any class. */
+/*
+ * Returns whether paths lead to blocks of the answer's call stack: blocks of the one that grew most
+ * were looked up, before any class.
+ */
 static bool is_looked_up(const struct diagnosis_evidence *evidence,
 			 const struct diagnosis *diagnosis)
 {
@@ -314,7 +318,7 @@ static const struct retained_path *find_path(const struct diagnosis_evidence *ev
 	return NULL;
 }
 
-/* Native memory of objects that are garbage: their cleaner holds it until a collection. */
+/* Finds native memory of garbage objects: their cleaner keeps it until a collection. */
 static void find_awaited(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	if (!diagnosis->path || !diagnosis->path->awaited ||
@@ -325,7 +329,7 @@ static void find_awaited(const struct diagnosis_evidence *evidence, struct diagn
 		"garbage keeps these blocks: a collection would free them, and none has run";
 }
 
-/* A cache, or a queue, with a limit in the object itself. */
+/* Concludes if a cache or queue, with a limit in the object itself, explains the growth. */
 static void conclude_filling(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	if (diagnosis->part != DIAGNOSED_OBJECTS || diagnosis->verdict == DIAGNOSIS_LEAKS ||
@@ -334,7 +338,7 @@ static void conclude_filling(const struct diagnosis_evidence *evidence, struct d
 	     (diagnosis->findings[0].has_class || diagnosis->findings[0].has_root)) ||
 	    !diagnose_find_filling(evidence, diagnosis))
 		return;
-	/* It is no finding any more. */
+	/* The growing objects are no finding any more. */
 	if (diagnosis->finding_count && diagnosis->findings[0].part == DIAGNOSED_OBJECTS)
 		memmove(&diagnosis->findings[0], &diagnosis->findings[1],
 			--diagnosis->finding_count * sizeof(diagnosis->findings[0]));
@@ -354,7 +358,7 @@ static void find_limit(const struct diagnosis_evidence *evidence, struct diagnos
 			(double)(evidence->limit_bytes - evidence->limit_used_bytes) / rate;
 }
 
-/* -------- what to do next */
+/* -------- the suggested next step */
 
 static void suggest(struct diagnosis *diagnosis)
 {
@@ -406,8 +410,8 @@ static struct diagnosed_count lost(const struct diagnosis_evidence *evidence, bo
 {
 	struct retention_total before, now;
 
-	/* Of a heap that could not be walked none is lost; nor is what was read while it changed
-	 * and no second look confirmed. */
+	/* Unknown if the heap could not be walked, or if it changed during the reading and no
+	 * second look confirmed the result. */
 	if (evidence->scan_count < 2 || !counts_lost(evidence->scans[0]) ||
 	    !counts_lost(evidence->scans[evidence->scan_count - 1]))
 		return (struct diagnosed_count){0};

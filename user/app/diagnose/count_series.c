@@ -4,12 +4,12 @@
 #include "base/cleanup.h"
 
 #define PARTS 3
-/* In each part: of fewer readings the lowest may be the top of a burst. */
+/* Readings required in each part: the minimum of fewer may be the top of a burst. */
 #define PART_READINGS_MIN 2
 
-/* Fewer threads or descriptors come and go in any program. */
+/* Any program fluctuates by fewer threads or descriptors. */
 #define GROWTH_MIN 5
-#define GROWTH_SHARE 20 /* and of what there was, one in so many */
+#define GROWTH_SHARE 20 /* and by 1/N of the first value */
 
 void count_series_add(struct count_series *series, double at_s, uint64_t value)
 {

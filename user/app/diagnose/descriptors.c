@@ -6,24 +6,27 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 
-/* Call stacks that keep less of the growth are no answer, whatever else they do. */
+/* A call stack with a smaller share of the growth is no answer. */
 #define OPENER_SHARE 0.1
-/* The one that keeps as much is the cause. */
+/* A call stack with this share is the cause. */
 #define MAIN_SHARE 0.5
-/* Below this, what stays of all call stacks does not explain the growth: it is closed later. */
+/*
+ * If the remaining descriptors of all call stacks explain less than this share, the growth will be
+ * closed later.
+ */
 #define STAYING_SHARE 0.5
-/* The end of the time in which a leak must have opened some, too. */
+/* A leak must also have opened some in the last 1/N of the time. */
 #define RECENT_SHARE 3
 
-/* Rows of one call stack, for whatever kinds of files. */
+/* The descriptors of all kinds that one call stack opened. */
 struct stack {
 	struct diagnosed_opener is;
-	uint64_t recent; /* of the open ones: opened in the last third of the time */
+	uint64_t recent; /* open ones opened in the last third of the time */
 };
 
 struct stacks {
 	VEC(struct stack) list;
-	struct hash places; /* report_site.id -> place in `list` */
+	struct hash places; /* report_site.id -> index in `list` */
 	uint64_t watched_ns;
 };
 
@@ -68,10 +71,13 @@ static void add_row(struct stack *stack, const struct report_site *row)
 	stack->is.closes_reach_ns = MAX(stack->is.closes_reach_ns, site->freed_reach_ns);
 }
 
-/* Closes at such a rate of what it opens are accidents, whatever their age. */
+/* Closes below 1/N of the opens are accidents, whatever their age. */
 #define CLOSES_RARE 10
 
-/* What is older than its closes let one become stays; of a stack that hardly closes any, all. */
+/*
+ * Counts descriptors older than any that the call stack has closed; for one that hardly closes any,
+ * all.
+ */
 static void count_ages(struct stacks *stacks, struct stack *stack, const struct report_site *row)
 {
 	bool hardly_closes = stack->is.closed * CLOSES_RARE <= stack->is.opened;
@@ -104,8 +110,10 @@ static int stacks_fill(struct stacks *stacks, const struct report_process *proce
 	return 0;
 }
 
-/* For how long the process is followed: its descriptors from before say, or the oldest one
- * since. */
+/*
+ * Returns how long the process has been followed: the age of its earlier descriptors, or of the
+ * oldest one since.
+ */
 static uint64_t watched_ns(const struct report_process *process)
 {
 	uint64_t oldest_ns = 0;
@@ -119,7 +127,7 @@ static uint64_t watched_ns(const struct report_process *process)
 	return oldest_ns;
 }
 
-/* All opened at one moment is a pool that filled; none of late, one that is full. */
+/* If all were opened in the last third, a pool may just have filled; if none, it is full. */
 static bool still_opens(const struct stack *stack)
 {
 	return stack->recent && stack->recent < stack->is.open;

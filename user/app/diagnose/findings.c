@@ -11,34 +11,40 @@
 #include "process/symbol/site_label.h"
 
 /*
- * All thresholds of what counts as growth. Any program fluctuates by less: measured on servers,
- * interpreters and tools that do not leak, over a minute (user/doc/diagnose.md).
+ * All thresholds of growth. Any program fluctuates by less: measured over a minute on servers,
+ * interpreters and tools that do not leak (user/doc/diagnose.md).
  */
-/* Blocks that are held, of one call stack: what steady programs gain in a minute is below. */
+/* Reachable blocks of one call stack: steady programs gain less in a minute. */
 #define HELD_BYTES_MIN (48u << 10)
-/* Objects of managed heaps: an lru_cache that fills gains 23 KiB, sessions that are kept more. */
+/* Objects of managed heaps: an lru_cache gains 23 KiB as it fills; stored sessions gain more. */
 #define OBJECT_BYTES_MIN (24u << 10)
-/* Blocks of no known call stack: a class of them proves less. */
+/* Blocks without a known call stack: a class of blocks proves less. */
 #define CLASS_BYTES_MIN (1u << 20)
-/* Unreachable ones of no known call stack. */
+/* Unreachable blocks without a known call stack. */
 #define LOST_BYTES_MIN (256u << 10)
-/* Blocks that windows met: fewer are chance. */
+/* Blocks sampled in windows: fewer may be chance. */
 #define SAMPLES_MIN 4
-/* A block that is resized is a new one each time: when fewer than this grow, their births say
- * nothing of how long, and the readings of memory do. */
+/*
+ * A resized block counts as a new one each time: if fewer than this grow, their times of birth
+ * cannot show whether growth continues; the readings of memory can.
+ */
 #define FEW_BLOCKS 6
-/* An estimate so much above its lower limit rests on one block or two (95 % limits of a Poisson
- * mean: 40 times for one event, 8 for two, 5 for three): among many call stacks, chance. */
+/*
+ * An estimate this far above its lower limit rests on one or two blocks (95 % limits of a Poisson
+ * mean: 40 times for one event, 8 for two, 5 for three): among many call stacks, chance.
+ */
 #define SITE_SPREAD 8.0
-/* Part of its growth that memory must gain in the last third of the time, and in the first. */
+/* The share of its growth that memory must gain in the last third of the time, and in the first. */
 #define GOES_ON_SHARE 0.1
-/* An answer explains this share of the counted growth. */
+/* The minimum share of the counted growth that an answer explains. */
 #define ANSWER_SHARE 0.5
-/* And as much of the part that it is of, where all of it is less than anybody would miss. */
+/* Growth below this is negligible: proof of a leak then suffices as an answer. */
 #define GROWN_MIN MEMORY_GROWTH_MIN
 
-/* Memory that one of them explains, beside its own: what a thread, a goroutine, a connection works
- * with. Not measured but an order of magnitude: it only decides which of two causes comes first. */
+/*
+ * Memory attributed to each thread, goroutine or descriptor beside its own: its working memory. An
+ * order of magnitude, not measured: it only decides which of two causes comes first.
+ */
 static const double bytes_each[DIAGNOSED_MAX_] = {
 	[DIAGNOSED_GOROUTINES] = 16 << 10,
 	[DIAGNOSED_THREADS] = 1 << 20,
@@ -101,8 +107,10 @@ static const struct profile_report_site *site_at(const struct profile_report_pro
 	return NULL;
 }
 
-/* Several call stacks often lead to one line of the program, also those of its interpreter and of
- * the code that it compiles later. */
+/*
+ * Returns whether both call stacks lead to the same line of the program: many do, as its
+ * interpreter and its JIT compiler add different frames.
+ */
 static bool is_same_code(const struct profile_report_site *one,
 			 const struct profile_report_site *other)
 {
@@ -111,7 +119,7 @@ static bool is_same_code(const struct profile_report_site *one,
 
 	if (one == other || !a || !b)
 		return one == other;
-	/* Of a program without symbols, the file is all that is known. */
+	/* In a program without symbols, only the file is known. */
 	if (!a->function && !b->function)
 		return a->module && b->module && !strcmp(a->module, b->module);
 	return a->function && b->function && !strcmp(a->function, b->function) &&
@@ -120,11 +128,11 @@ static bool is_same_code(const struct profile_report_site *one,
 
 /* Growth by line of the program: of all blocks, and of the unreachable ones. */
 struct code_growth {
-	const struct profile_report_site *site; /* the greatest call stack of it */
+	const struct profile_report_site *site; /* its largest call stack */
 	struct site_growth all, lost;
 };
 
-/* Of call stacks in descending order, the ones behind the first so many lines are small. */
+/* Call stacks come in descending order, so further lines are small. */
 #define CODES_MAX 64
 struct code_list {
 	struct code_growth items[CODES_MAX];
@@ -161,7 +169,7 @@ static bool is_sure(const struct heap_growth *growth, const struct site_growth *
 	return growth->exact || site->samples >= SAMPLES_MIN;
 }
 
-/* Most of its growth is unreachable: counted, and so proven. */
+/* Adds a line if most of its growth is unreachable, which is proof. */
 static void add_lost_code(const struct diagnosis_evidence *evidence, const struct code_growth *code,
 			  struct diagnosis *diagnosis)
 {
@@ -184,8 +192,9 @@ static void add_lost_code(const struct diagnosis_evidence *evidence, const struc
 }
 
 /*
- * Births say how long it grows, unless blocks are few, or windows were short in a part of the time.
- * Readings of memory do then, where nothing else can have grown in that part.
+ * Returns whether growth of a line continues. Times of birth tell, unless blocks are few, or
+ * windows were short in a part of the time. Then readings of memory do, if nothing else can have
+ * grown in that part.
  */
 static bool code_goes_on(const struct diagnosis_evidence *evidence,
 			 const struct site_growth *growth)
@@ -248,7 +257,7 @@ static void add_counted_sites(const struct diagnosis_evidence *evidence,
 	}
 }
 
-/* -------- the same where no scan has counted the heap */
+/* -------- without a scan that counted the heap */
 
 static double live_growth(const struct diagnosis_evidence *evidence,
 			  const struct diagnosis *diagnosis)
@@ -260,8 +269,10 @@ static double live_growth(const struct diagnosis_evidence *evidence,
 				    : HUGE_VAL;
 }
 
-/* One call stack in forty seems to grow by chance. Several of its blocks must have stayed, and
- * memory must have become more, too. */
+/*
+ * One call stack in forty seems to grow by chance. So several of its blocks must have survived, and
+ * memory must have grown, too.
+ */
 static void add_estimated_site(const struct diagnosis_evidence *evidence,
 			       struct diagnosis *diagnosis)
 {
@@ -288,7 +299,7 @@ static void add_estimated_site(const struct diagnosis_evidence *evidence,
 
 /* -------- blocks of malloc, by class */
 
-/* Of what no call stack explains. Unreachable blocks are proof without one. */
+/* Adds a class for growth without a call stack. Unreachable blocks are proof without one. */
 static void add_native_class(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	uint64_t lost = diagnose_lost_growth(diagnosis);
@@ -319,7 +330,7 @@ static void add_native_class(const struct diagnosis_evidence *evidence, struct d
 
 /* -------- managed heaps */
 
-/* By what roots hold; without two scans garbage cannot be told from objects. */
+/* Returns growth of reachable bytes; without two scans garbage cannot be told from live objects. */
 static double managed_growth(const struct diagnosis_evidence *evidence)
 {
 	if (evidence->scan_count < 2)
@@ -365,7 +376,7 @@ static void add_garbage(const struct diagnosis_evidence *evidence, struct diagno
 		add(diagnosis, &finding);
 }
 
-/* Where objects have no class that grows: tables of one language are as many classes as sizes. */
+/* Adds a root if no class grows: in some languages every size of table is another class. */
 static void add_root(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	struct diagnosis_finding finding = {
@@ -379,16 +390,16 @@ static void add_root(const struct diagnosis_evidence *evidence, struct diagnosis
 	if (!evidence->scan_count || !evidence->scans[0]->runtimes.count ||
 	    !diagnose_find_root(evidence, &finding.root, &finding.root_was_bytes))
 		return;
-	/* It may reach blocks of malloc, too, whose call stacks explain these. */
+	/* It may also reach blocks of malloc, which call stacks explain. */
 	finding.bytes = fmin((double)diagnosis->retention->roots.items[finding.root].led.bytes -
 				     (double)finding.root_was_bytes,
 			     managed_growth(evidence));
-	/* A class of the program says more, if it explains as much as an answer must. */
+	/* A class of the program is more useful, if it explains enough for an answer. */
 	if ((double)diagnosis->class_bytes < finding.bytes * ANSWER_SHARE)
 		add(diagnosis, &finding);
 }
 
-/* What a Go program's own heap profile sees. */
+/* Adds the finding of a Go program's own heap profile. */
 static void add_sampled(struct diagnosis *diagnosis)
 {
 	const struct diagnosis_finding finding = {
@@ -403,7 +414,7 @@ static void add_sampled(struct diagnosis *diagnosis)
 		add(diagnosis, &finding);
 }
 
-/* -------- things that are counted */
+/* -------- counts */
 
 static double thread_growth(const struct diagnosis_evidence *evidence)
 {
@@ -415,7 +426,7 @@ static double thread_growth(const struct diagnosis_evidence *evidence)
 		       : 0;
 }
 
-/* Heaps of a thread each, of all runtimes. */
+/* Returns the number of per-thread heaps in all runtimes. */
 static uint64_t isolates_of(const struct retain_result *scan)
 {
 	uint64_t count = 0;
@@ -425,7 +436,7 @@ static uint64_t isolates_of(const struct retain_result *scan)
 	return count;
 }
 
-/* Bytes of the managed heaps that new threads have brought with them, as many on average as all. */
+/* Returns the bytes of managed heaps of new threads, assuming the mean size of all. */
 static double isolate_growth(const struct diagnosis_evidence *evidence)
 {
 	const struct retain_result *last;
@@ -477,7 +488,7 @@ static void add_ended_threads(const struct diagnosis_evidence *evidence,
 		add(diagnosis, &finding);
 }
 
-/* `beside`: memory of theirs that was counted. */
+/* `beside`: their memory that was counted. */
 static void add_counted(struct diagnosis *diagnosis, enum diagnosis_part part, double more,
 			double beside, const char *why)
 {
@@ -502,7 +513,7 @@ static void add_counts(const struct diagnosis_evidence *evidence, struct diagnos
 		add_counted(diagnosis, DIAGNOSED_GOROUTINES,
 			    (double)goroutines->count - (double)goroutines->growth.first_count, 0,
 			    "goroutines of one creator wait at one place, and become more");
-	else /* a goroutine in a system call keeps a thread */
+	else /* a goroutine in a system call occupies a thread */
 		add_counted(diagnosis, DIAGNOSED_THREADS, thread_growth(evidence),
 			    stack_growth(evidence) + isolate_growth(evidence),
 			    "threads are created and do not end");
@@ -539,9 +550,9 @@ static void add_tmpfs(const struct diagnosis_evidence *evidence, struct diagnosi
 	add(diagnosis, &finding);
 }
 
-/* -------- what the kernel keeps for the process */
+/* -------- memory in the kernel */
 
-/* Neither is in the process's own memory. */
+/* Neither kind is in the process's own memory. */
 static void add_kernel(struct diagnosis *diagnosis)
 {
 	const struct diagnosis_finding
@@ -568,8 +579,10 @@ int64_t diagnose_written_growth(const struct diagnosis_evidence *evidence)
 	       (int64_t)evidence->first->parts[MEMORY_FILES_WRITTEN].resident;
 }
 
-/* By which a group grew that nobody else explains, and that neither malloc, a collector nor the
- * page cache keeps. */
+/*
+ * Returns the growth of a group without another explanation, unless malloc, a collector or the page
+ * cache retains it.
+ */
 static double group_growth(const struct diagnosis_evidence *evidence, enum memory_group group)
 {
 	const struct memory_conclusion *conclusion = evidence->conclusion;
@@ -614,7 +627,7 @@ static void add_groups(const struct diagnosis_evidence *evidence, struct diagnos
 	}
 }
 
-/* -------- what there is to be explained */
+/* -------- the growth to be explained */
 
 static double native_growth(const struct diagnosis_evidence *evidence)
 {
@@ -656,7 +669,7 @@ void findings_collect(const struct diagnosis_evidence *evidence, struct diagnosi
 	add_kernel(diagnosis);
 	add_groups(evidence, diagnosis);
 	diagnosis->grown_bytes = counted_growth(evidence, diagnosis);
-	/* Things that are counted explain memory that may not have grown yet. */
+	/* Counted things explain memory that may not have grown yet. */
 	if (diagnosis->finding_count)
 		diagnosis->grown_bytes = fmax(diagnosis->grown_bytes, diagnosis->findings[0].bytes);
 	for (size_t i = 0; i < diagnosis->finding_count; i++)
@@ -676,7 +689,7 @@ bool findings_answer(struct diagnosis *diagnosis)
 		if (diagnosis->findings[i].part == first->part)
 			diagnosis->explained += diagnosis->findings[i].share;
 	}
-	/* Proof of a small leak stands beside other growth that nobody would call one. */
+	/* Proof of a small leak suffices if all other growth is negligible. */
 	return diagnosis->explained >= ANSWER_SHARE ||
 	       (first->verdict == DIAGNOSIS_LEAKS && diagnosis->grown_bytes < GROWN_MIN);
 }

@@ -12,16 +12,20 @@
 
 #define FINE_BYTES 1024u
 #define FINE_STEP 16u
-#define STEPS 16u /* to each doubling */
-/* Blocks that windows met and that are younger may be requests under way: their weight would be
- * that of many. Of exact tracking, as many were under way at the first scan. */
+#define STEPS 16u /* per doubling */
+/*
+ * Younger blocks from windows may belong to requests in progress, and each would count for many.
+ * With exact tracking they need no exclusion: as many were in progress at the first scan.
+ */
 #define SETTLED_NS 1500000000ull
-/* Part of its growth that a call stack must have allocated in each part of the time. An even growth
- * has a third in each; a burst of one second in 60 spoils no more than one of them. */
+/*
+ * The share of its growth that a call stack must have allocated in each part of the time. Even
+ * growth has a third in each; a burst of one second in 60 affects only one of them.
+ */
 #define GOES_ON_SHARE 0.1
-/* Smaller blocks are so many that windows meet them. */
+/* Smaller blocks are numerous enough to be sampled in windows. */
 #define CONTAINER_BYTES_MIN (64u << 10)
-/* Fewer survivors that point into a block, or that it points to, may do so by chance. */
+/* Fewer links between survivors and a block may be chance. */
 #define CONTAINER_LINKS_MIN 4
 
 size_t size_class_of(uint64_t bytes)
@@ -85,7 +89,7 @@ static int by_site(const void *left, const void *right)
 	return a->container - b->container;
 }
 
-/* Rows of the same call stack and size become one. */
+/* Joins rows of the same call stack and size. */
 static void rows_join(struct survivor_list *survivors)
 {
 	struct survivors *rows = survivors->list.items;
@@ -150,7 +154,10 @@ static int rows_add(const struct retain *retain, const struct profile_block *blo
 	return 0;
 }
 
-/* A block that is younger than the scan may have the address of one that the scan found. */
+/*
+ * Returns whether the block is old enough: one younger than the scan may have the address of a
+ * block in the scan.
+ */
 static bool is_in_time(const struct profile_block *block, const struct profile_blocks *blocks,
 		       uint64_t now_ns)
 {
@@ -158,7 +165,9 @@ static bool is_in_time(const struct profile_block *block, const struct profile_b
 	       block->born_ns + (blocks->exact ? 0 : SETTLED_NS) < now_ns;
 }
 
-/* Survivors among blocks that were written to since, or not; in sizes of which `taken` has none. */
+/*
+ * Adds survivors that were written to since, or that were not; only in sizes not marked in `taken`.
+ */
 static int rows_add_all(const struct retain *retain, const struct profile_blocks *blocks,
 			bool untouched, const bool taken[SIZE_CLASSES], uint64_t now_ns,
 			struct survivor_list *survivors)
@@ -180,12 +189,12 @@ static int rows_add_all(const struct retain *retain, const struct profile_blocks
 
 /* -------- containers of survivors */
 
-/* A survivor and a large block, one of which points to the other. */
+/* A survivor and a large block, linked by a pointer in either direction. */
 struct link {
 	uint32_t block, site;
 };
 struct link_list {
-	struct hash sites; /* of a survivor's node -> its site */
+	struct hash sites; /* node of a survivor -> its site */
 	VEC(struct link) list;
 };
 
@@ -214,7 +223,7 @@ static bool is_container(const struct retain *retain, const struct link_list *li
 	       is_native(retain, node) && !hash_get(&links->sites, node);
 }
 
-/* What a node points to. */
+/* Adds the links of a node by its pointers. */
 static int links_of(const struct retain *retain, uint32_t node, struct link_list *links)
 {
 	const struct graph *graph = &retain->graph.graph;
@@ -235,7 +244,7 @@ static int links_of(const struct retain *retain, uint32_t node, struct link_list
 	return error;
 }
 
-/* A container is divided among the call stacks by their links with it. */
+/* Divides a container among the call stacks in proportion to their links with it. */
 static int container_add(const struct retain *retain, const struct link *first, size_t links,
 			 size_t all, struct survivor_list *survivors)
 {
@@ -262,7 +271,7 @@ static int container_add(const struct retain *retain, const struct link *first, 
 	return 0;
 }
 
-/* All links with one container, by site. */
+/* Adds all links with one container, by site. */
 static int containers_add(const struct retain *retain, const struct link *links, size_t count,
 			  struct survivor_list *survivors)
 {
@@ -314,8 +323,10 @@ static int containers_find(const struct retain *retain, const struct profile_blo
 	return error;
 }
 
-/* A window's block that was written to may be another one by now: such blocks count only in sizes
- * of which all are written to, as links in a list are. */
+/*
+ * A block from a window that was written to may have been reused: such blocks count only in sizes
+ * where all were written to, such as nodes of a list.
+ */
 int survivors_find(const struct retain *retain, const struct profile_blocks *blocks,
 		   uint64_t now_ns, struct survivor_list *survivors)
 {
@@ -352,7 +363,7 @@ static size_t row_samples(const struct survivors *row, bool lost)
 	return lost ? row->lost_samples : row->samples;
 }
 
-/* Of one size: what survivors there are of, and how much of its growth counts. */
+/* One size: its survivors, and the part of its growth that counts. */
 struct size_share {
 	double grown, bytes;
 	size_t samples;
@@ -365,8 +376,8 @@ static void site_add(struct site_growth *site, const struct survivors *row, doub
 	struct interval limits = interval_share(share, (double)size->samples);
 	double part = share * size->grown;
 
-	/* What was allocated since and is there is the most; what others did not allocate the
-	 * least. */
+	/* The upper limit is the block bytes allocated since and still present; the lower, the
+	 * growth that others did not allocate. */
 	if (exact)
 		limits = (struct interval){
 			share, fmax(size->grown - (size->bytes - bytes), 0) / size->grown,
@@ -414,7 +425,10 @@ static int divide_rows(const struct survivor_list *survivors, const struct size_
 	return 0;
 }
 
-/* Blocks that were resized left one size and came to another: shares are of what both leave. */
+/*
+ * Corrects for resized blocks, which left one size and entered another: shares relate to the net
+ * growth.
+ */
 static void scale(struct heap_growth *growth, double factor)
 {
 	growth->unexplained *= factor;
@@ -449,7 +463,7 @@ int heap_growth_divide(const struct heap_tally *first_heap, const struct heap_ta
 	for (size_t i = 0; i < survivors->list.count; i++) {
 		const struct survivors *row = &survivors->list.items[i];
 
-		/* Large blocks of a size are few, and some of them are nobody's that is known. */
+		/* Large blocks of one size are few, and some of them have no known owner. */
 		if (row->container)
 			sizes[row->size_class].bytes =
 				fmax(sizes[row->size_class].bytes,

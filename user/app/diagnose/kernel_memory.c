@@ -8,25 +8,30 @@
 #include "heap/memory/conclusion.h"
 #include "process/symbol/site_label.h"
 
-/* What each part of the time must add. */
+/* The share that each part of the time must add. */
 #define GOES_ON_SHARE 0.1
-/* Some frees have no tracepoint (kmem_cache_free_bulk(), those after a grace period of RCU). So a
- * cache must have gained as much as a process is said to have left in it; the rest of it may have
- * shrunk meanwhile. Where all frees are seen that says nothing: others' objects go as well. */
+/*
+ * Some frees have no tracepoint (kmem_cache_free_bulk(), those after a grace period of RCU). So a
+ * cache must have gained about as much as the process seems to have left in it; the rest of the
+ * cache may have shrunk meanwhile. If all frees are seen, the cache proves nothing: other
+ * processes' objects are freed as well.
+ */
 #define CACHE_SHARE 0.75
-/* Of the names that a call stack left, so many must be of files that do not exist: each file that
- * does has an inode. */
+/*
+ * The share of a call stack's dentries that must be of nonexistent files: each existing file has an
+ * inode.
+ */
 #define INODES_SHARE 0.5
-/* Of the objects that seem to stay, so many must be among those that /proc counts. */
+/* Minimum share of the outstanding objects that a count in /proc must confirm. */
 #define THINGS_SHARE 0.5
 #define DENTRY_CACHE "dentry"
 #define SEGMENTS_MIN 3
 
-/* Known objects, by the beginnings of the functions that allocate them. */
+/* Known objects, by the prefixes of the functions that allocate them. */
 static const struct kind {
 	const char *words;
 	const char *functions[5];
-	enum kernel_thing thing; /* THING_MAX_: /proc does not count them */
+	enum kernel_thing thing; /* THING_MAX_: not counted by /proc */
 	bool frees_seen;	 /* each free has its own event */
 } kinds[] = {
 	{"inotify watches",
@@ -81,7 +86,10 @@ static bool has_code(const struct kernel_row *row)
 	return row->frames && row->frames->list.count;
 }
 
-/* One line of the program may call the kernel in several ways. */
+/*
+ * Returns whether both rows are of one line of the program, which may call the kernel in several
+ * ways.
+ */
 static bool is_same_code(const struct kernel_row *one, const struct kernel_row *other)
 {
 	const struct frame *a = site_label_frame(one->frames), *b = site_label_frame(other->frames);
@@ -91,8 +99,10 @@ static bool is_same_code(const struct kernel_row *one, const struct kernel_row *
 		a->line == b->line);
 }
 
-/* Inodes that this code left: their caches are called after their file systems, "ext4_inode_cache",
- * "xfs_inode". */
+/*
+ * Returns the inodes left by this code: their caches are named after their file systems,
+ * "ext4_inode_cache", "xfs_inode".
+ */
 static double inodes_of(const struct kernel_evidence *evidence, const struct kernel_row *row)
 {
 	uint64_t inodes = 0;
@@ -106,7 +116,7 @@ static double inodes_of(const struct kernel_evidence *evidence, const struct ker
 	return (double)inodes;
 }
 
-/* Whether the growth of a row is no cache of the kernel's, and no free of it was missed. */
+/* Returns whether the growth of a row is not a cache of the kernel, and no free was missed. */
 static bool counts(const struct kernel_evidence *evidence, const struct kernel_row *row)
 {
 	const struct kind *kind = kind_of(row->function);
@@ -134,7 +144,7 @@ static bool goes_on(const double bytes[KERNEL_TIMES])
 	return all >= MEMORY_GROWTH_MIN;
 }
 
-/* Of all rows that are of one code with the first. */
+/* Sums all rows of the same code as the first. */
 static void sum_up(const struct kernel_evidence *evidence, const struct kernel_row *first,
 		   struct diagnosed_kernel *kernel, double bytes[KERNEL_TIMES])
 {
@@ -170,14 +180,14 @@ static void name_kind(const struct kernel_evidence *evidence, struct diagnosed_k
 		return;
 	kernel->things = (struct diagnosed_count){true, evidence->first->of[kind->thing].count,
 						  evidence->last->of[kind->thing].count};
-	/* Processes are of many kinds: only those that ended are counted. */
+	/* Processes have many objects: only zombies are counted. */
 	if (kind->thing == THING_ZOMBIES && count_grew(&kernel->things))
 		kernel->what = "ended children that nobody waited for";
 	else if (kind->thing == THING_ZOMBIES)
 		kernel->things.known = false;
 }
 
-/* By /proc's own count of them: frees were missed then. */
+/* Returns whether a count in /proc contradicts the outstanding objects: frees were missed. */
 static bool is_refuted(const struct diagnosed_kernel *kernel)
 {
 	const struct diagnosed_count *things = &kernel->things;

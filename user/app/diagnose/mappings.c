@@ -6,12 +6,15 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 
-/* What new mappings must explain at least of the growth, for their call stacks to be its cause. */
+/* The minimum share of the growth in new mappings for their call stacks to be its cause. */
 #define NEW_SHARE 0.5
-/* Of it, what a call stack must explain for an answer. */
+/* The minimum share of that for a call stack to be an answer. */
 #define MAPPER_SHARE 0.1
 
-/* Call stacks through the same functions: a loop and its first turn differ in offsets alone. */
+/*
+ * Call stacks through the same functions: a loop's first iteration and the others differ only in
+ * offsets.
+ */
 struct like {
 	struct diagnosed_mapper is;
 	uint64_t largest; /* resident bytes of is.site */
@@ -19,7 +22,7 @@ struct like {
 
 struct likes {
 	VEC(struct like) list;
-	struct hash places; /* hash of the functions -> place in `list` */
+	struct hash places; /* hash of the functions -> index in `list` */
 };
 
 static void likes_free(struct likes *likes)
@@ -60,7 +63,7 @@ static struct like *like_of(struct likes *likes, const struct report_site *row)
 	return like;
 }
 
-/* Memory that no allocator and no thread has mapped for itself. */
+/* Returns whether the memory was mapped by neither an allocator nor a thread. */
 static bool is_plain(const struct report_site *row, enum memory_group group)
 {
 	return row->site->family == FAMILY_MAPPING &&

@@ -21,10 +21,10 @@
 #include "output/replace_file.h"
 
 #define TEXTFILE_NAME "leakmon.prom"
-/* node-exporter runs as a user of its own. */
+/* node-exporter runs as its own user. */
 #define TEXTFILE_MODE 0644
 
-/* The file that each report replaces; NULL: none, or no memory. */
+/* Returns the file that each report replaces; NULL: none, or out of memory. */
 static char *replaced_path(const struct output_options *options)
 {
 	char *path;
@@ -35,8 +35,8 @@ static char *replaced_path(const struct output_options *options)
 }
 
 /*
- * In a directory that another service may write to, a link could lead anywhere. What the operator
- * names is the operator's.
+ * In a directory writable by another service, a link could lead anywhere. A path from the operator
+ * is trusted.
  */
 static enum replace_policy policy_of(const struct output_options *options)
 {
@@ -72,7 +72,10 @@ static int open_stream(struct emitter *emitter)
 	return error;
 }
 
-/* Devices, pipes and what links lead to are left alone. */
+/*
+ * Returns whether the path is a regular file that we opened: devices, pipes and targets of links
+ * are never removed.
+ */
 static bool is_own_file(const char *path, FILE *out)
 {
 	struct stat opened, named;
@@ -86,7 +89,7 @@ static bool is_once(const struct emitter *emitter)
 	return emitter->mode == EMIT_ONCE || emitter->mode == EMIT_ONCE_STREAM;
 }
 
-/* Whether each report replaces the one before. */
+/* Returns whether each report replaces the previous one. */
 static bool is_single(const struct emitter *emitter)
 {
 	return emitter->format->single &&
@@ -102,7 +105,7 @@ int emitter_open(struct emitter *emitter, const struct output_options *options, 
 				    .mode = mode,
 				    .out = stdout};
 	if (!emitter->format)
-		return -EINVAL; /* the options were checked */
+		return -EINVAL; /* unreachable: the options were checked */
 	if (is_single(emitter) && (options->path || options->textfile_dir))
 		return check_replaceable(options);
 	error = open_stream(emitter);
@@ -113,7 +116,7 @@ int emitter_open(struct emitter *emitter, const struct output_options *options, 
 	return error;
 }
 
-/* Three intervals may pass without a report, and a minute for what takes long. */
+/* Returns three intervals, plus a minute for slow reports. */
 static uint32_t good_for_ms(const struct schedule *schedule)
 {
 	return (uint32_t)MIN(3 * (schedule->interval_ns / 1000000) + 60000, UINT32_MAX);
@@ -171,7 +174,7 @@ struct text_form emit_form(const struct output_options *options)
 	};
 }
 
-/* 0666 as the umask has it: what fopen() would give. */
+/* Returns 0666 less the umask, as fopen() would give. */
 static mode_t default_mode(void)
 {
 	mode_t mask = umask(0);
@@ -180,7 +183,7 @@ static mode_t default_mode(void)
 	return 0666 & ~mask;
 }
 
-/* A report of a kind. */
+/* A report and its kind. */
 struct emission {
 	enum output_kind kind;
 	const void *report;
@@ -208,8 +211,7 @@ static int replace_with(const struct emitter *emitter, const char *path,
 	return error;
 }
 
-/* Where a report begins in a file that it is appended to; -1: what was written cannot be taken back
- * there. */
+/* Returns the offset at which an appended report begins; -1: the file cannot be truncated. */
 static off_t begin_of(FILE *out)
 {
 	int fd = fileno(out);
@@ -220,7 +222,10 @@ static off_t begin_of(FILE *out)
 	return fcntl(fd, F_GETFL) & O_APPEND ? status.st_size : lseek(fd, 0, SEEK_CUR);
 }
 
-/* Half a report would make the next one unreadable, too. What others have written stays. */
+/*
+ * Removes a partial report, which would make the next one unreadable, too. Text that others have
+ * written since stays.
+ */
 static void take_back(FILE *out, off_t begin)
 {
 	int fd = fileno(out);
@@ -245,7 +250,7 @@ static int append_to(FILE *out, const struct output_format *format, const struct
 	return error;
 }
 
-/* As it fails, and not with every report. `counted`: the run goes on. */
+/* Logs a failure once, not with every report. `counted`: the run goes on. */
 static void complain(struct emitter *emitter, const char *path, bool in_place, bool counted,
 		     int error)
 {
@@ -270,13 +275,16 @@ static void recover(struct emitter *emitter)
 	emitter->reported = 0;
 }
 
-/* Nobody reads what a run in the foreground prints: it ends, as whatever stands before `head`. */
+/*
+ * Returns whether the reader of standard output is gone: a foreground run then ends, like any
+ * program in front of `head`.
+ */
 static bool is_unread(const struct output_options *options, const char *path, int error)
 {
 	return error == -EPIPE && !path && !options->path;
 }
 
-/* Errors that may be over by the next report. */
+/* Returns whether the error may be gone by the next report. */
 static bool may_pass(int error)
 {
 	static const int known[] = {ENOSPC, EDQUOT, EIO,    EPIPE,  ENXIO,  EROFS, ENOENT,
@@ -311,7 +319,10 @@ static int write_report(struct emitter *emitter, const struct emission *emission
 	return 0;
 }
 
-/* Behind a page, what its script goes by: it is served, and there is a new one so often. */
+/*
+ * Writes a served document. A page is followed by its interval for its script: it is served, and
+ * replaced at that interval.
+ */
 static int serve_to(FILE *stream, const struct emitter *emitter, enum http_document document,
 		    const struct emission *emission, const struct output_format *format)
 {
@@ -382,7 +393,7 @@ int emitter_finish(struct emitter *emitter, const struct output_options *options
 		return EXIT_ERROR;
 	}
 	if (emitter->not_pushed)
-		return EXIT_ERROR; /* said */
+		return EXIT_ERROR; /* already logged */
 	if (outstanding_bytes <= options->fail_over)
 		return EXIT_OK;
 	log_error("%llu bytes are outstanding, more than --fail-over allows",

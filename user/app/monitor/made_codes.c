@@ -12,37 +12,39 @@
 #include "heap/runtime/made_code.h"
 #include "heap/runtime/runtime.h"
 
-#define NAMES_MAX (1u << 17) /* of one process: then they are read again */
-/* After a reading the code is left alone at least so many times as long as that took. */
+#define NAMES_MAX (1u << 17) /* per process: beyond, they are read again */
+/* After a reading the code is not read for at least this many times the duration of the reading. */
 #define PAUSE_TIMES 50
 #define PAUSE_MIN_NS 20000000ull
-/* What is the same after such a pause stays so: it is read no more but with the process. */
+/*
+ * Code unchanged after such a pause is final: it is read again only when the process is refreshed.
+ */
 #define PAUSE_SURE_NS 2000000000ull
 
-/* A program that has just started makes its code soon. */
+/* A program that has just started soon makes its code. */
 #define START_NS 3000000000ull
 #define START_PAUSE_NS 50000000ull
 
 #define MOMENT_NS 100000000ull
 
-/* One program with such a runtime. */
+/* A process whose runtime generates code. */
 struct coded {
-	uint64_t place; /* where its runtime is mapped: another one has another place */
+	uint64_t place; /* where its runtime is mapped: another place means another runtime */
 	uint64_t start_ticks;
-	struct made_code *opened; /* NULL: it is not known yet */
+	struct made_code *opened; /* NULL: not yet known */
 	struct unwind_table table;
 	struct unwind_made made; /* of that table */
-	uint64_t first_ns;	 /* it was seen */
-	uint64_t next_ns;	 /* not to be read before */
+	uint64_t first_ns;	 /* when it was first seen */
+	uint64_t next_ns;	 /* earliest time of the next reading */
 	uint64_t pause_ns;
-	bool due;	   /* it was asked for before that, or there was nothing yet */
-	struct hash names; /* frames -> places in codes->named, plus 1 */
-	bool refused;	   /* it was said that its frames are not known */
-	uint64_t asked_ns; /* names asked for soon after are of the same moment */
-	struct hash gone;  /* frames that had none then */
+	bool due;	   /* it was requested before next_ns, or there was no code yet */
+	struct hash names; /* frames -> indexes in codes->named, plus 1 */
+	bool refused;	   /* the message about missing frames was logged */
+	uint64_t asked_ns; /* requests soon after this share one reading */
+	struct hash gone;  /* frames without a name in that reading */
 };
 
-/* The frames of an address. */
+/* The frames of one address. */
 struct coded_name {
 	size_t first, count; /* in codes->frames */
 };
@@ -53,7 +55,7 @@ struct made_codes {
 	VEC(struct coded_name) named;
 	VEC(struct frame) frames;
 	struct intern strings;
-	struct coded *active; /* the one that was read last: only it keeps what was read; or NULL */
+	struct coded *active; /* the process read last, the only one that keeps its data; or NULL */
 };
 
 static struct coded *find(const struct made_codes *codes, pid_t pid)
@@ -106,7 +108,7 @@ static struct coded *add(struct made_codes *codes, pid_t pid)
 	return coded;
 }
 
-/* 0: it has none. */
+/* Returns a value that identifies the runtime's mapping; 0: none. */
 static uint64_t place_of(const struct process *process)
 {
 	uint64_t place = 0;
@@ -124,7 +126,7 @@ static uint64_t place_of(const struct process *process)
 	return place;
 }
 
-/* Rows. */
+/* Returns whether the rows are unchanged. */
 
 static bool is_same(const struct coded *coded, const struct unwind_made *made)
 {
@@ -137,7 +139,7 @@ static bool is_same(const struct coded *coded, const struct unwind_made *made)
 	       !memcmp(&coded->made.blocks, &made->blocks, sizeof(made->blocks));
 }
 
-/* 0: something is new; -EEXIST: all is as it was. */
+/* Loads the rows. Returns 0 if some are new, -EEXIST if all are unchanged, or another -errno. */
 static int load(struct made_codes *codes, pid_t pid, struct coded *coded)
 {
 	_cleanup_(unwind_table_free) struct unwind_table table = {0};
@@ -157,7 +159,7 @@ static int load(struct made_codes *codes, pid_t pid, struct coded *coded)
 	return 0;
 }
 
-/* Said once, of a program that has not only just started. */
+/* Logs once that frames are missing, unless the program has only just started. */
 static void refuse(pid_t pid, struct coded *coded, const char *why)
 {
 	const struct runtime *runtime = runtime_of_process(pid);
@@ -181,7 +183,9 @@ static int open_code(struct made_codes *codes, pid_t pid, struct coded *coded)
 	return error;
 }
 
-/* Twice as late each time that nothing is new, or still nothing is there after some time. */
+/*
+ * Doubles the pause each time that nothing is new, or that there is still nothing after the start.
+ */
 static void plan_next(struct coded *coded, int error, uint64_t took_ns)
 {
 	uint64_t pause_ns = MAX(took_ns * PAUSE_TIMES, PAUSE_MIN_NS), now_ns = monotonic_ns();
@@ -216,7 +220,7 @@ void made_codes_refresh(struct made_codes *codes, const struct process *process)
 	uint64_t place = process->error ? 0 : place_of(process);
 	struct coded *coded;
 
-	/* Ended processes are still named, as far as they are known. */
+	/* An ended process keeps the names known so far. */
 	if (!codes || process->error)
 		return;
 	coded = find(codes, process->pid);
@@ -272,7 +276,7 @@ int made_codes_due_in_ms(const struct made_codes *codes)
 	return due_ns > now_ns ? (int)((due_ns - now_ns) / 1000000 + 1) : 0;
 }
 
-/* Names. */
+/* Naming of addresses. */
 
 static int keep(struct made_codes *codes, struct coded *coded, uint64_t address,
 		const struct frame *frames, size_t count)
@@ -305,7 +309,7 @@ static int append_kept(const struct made_codes *codes, const struct coded_name *
 	return error;
 }
 
-/* A report asks for many at once: the process is not read again for each. */
+/* Reads the process once for all requests of a report. */
 static void begin_moment(struct coded *coded)
 {
 	uint64_t now_ns = monotonic_ns();
@@ -335,7 +339,7 @@ static int read_name(struct made_codes *codes, struct coded *coded, uint64_t add
 			    frames->list.count - before);
 }
 
-/* As struct code_namer has it. */
+/* Implements `name` of struct code_namer. */
 static int name(void *context, uint64_t pid, uint64_t address, struct frames *frames)
 {
 	struct made_codes *codes = context;

@@ -14,9 +14,9 @@
 #include "process/proc/container.h"
 #include "process/symbol/site_label.h"
 
-/* For one report; those beyond are in the log, and not in it. */
+/* Kills in one report; further ones are logged only. */
 #define KILLS_MAX 256
-/* Names in containers; beyond, one more total has all, without a name. */
+/* Names by container; further kills go into one more total, without a name. */
 #define TOTALS_MAX 256
 #define LABEL "oom"
 #define LABEL_MAX 160
@@ -43,9 +43,8 @@ void oom_kills_note(struct oom_kills *kills, pid_t pid, const struct cgroup_plac
 		units_bytes(limit, (double)kill.limit_bytes, "");
 	}
 	kill.cgroup = TAKE_PTR(place.path);
-	log_warning("PID %d was OOM-killed (control group %s, limit "
-		    "%s)",
-		    (int)pid, kill.cgroup ? kill.cgroup : "not known", limit);
+	log_warning("PID %d was OOM-killed (control group %s, limit %s)", (int)pid,
+		    kill.cgroup ? kill.cgroup : "not known", limit);
 	noted = kills->list.count < KILLS_MAX ? vec_push(&kills->list) : NULL;
 	if (noted)
 		*noted = kill;
@@ -70,7 +69,7 @@ static bool is_of(const struct oom_total *total, const char *comm, const char *c
 	       (own && container ? !strcmp(own, container) : own == container);
 }
 
-/* NULL: there is none. */
+/* Returns NULL if there is no such total. */
 static struct oom_total *total_find(struct oom_kills *kills, const char *comm,
 				    const char *container)
 {
@@ -205,7 +204,7 @@ int oom_kills_of_label(struct oom_kills *kills, const char *label)
 	const char *at =
 		label && !strncmp(label, LABEL " ", sizeof(LABEL)) ? label + strlen(LABEL) : "";
 
-	/* Each number has a character before it: the space, or a comma. */
+	/* A separator precedes each number: the space, or a comma. */
 	while (*at) {
 		char *end;
 		long pid = strtol(at + 1, &end, 10);

@@ -11,14 +11,15 @@
 #include "leakmon_abi.h"
 #include "process/symbol/intern.h"
 
-#define NAMES_MAX (1u << 17) /* of one process: then they are read again */
+#define NAMES_MAX (1u << 17) /* per process: beyond, they are read again */
 
-/* One program of Python's. */
+/* A process that runs Python. */
 struct python {
-	uint64_t place; /* where its interpreter is mapped: another one has another place */
+	/* where its interpreter is mapped: another place means another interpreter */
+	uint64_t place;
 	uint64_t start_ticks;
 	bool told;	   /* the kernel side knows it */
-	struct hash names; /* frames -> places in pythons->frames, plus 1 */
+	struct hash names; /* frames -> indexes in pythons->frames, plus 1 */
 };
 
 struct pythons {
@@ -30,7 +31,7 @@ struct pythons {
 	struct hash processes; /* PID -> struct python * */
 	VEC(struct frame) frames;
 	struct intern strings;
-	/* The one that was read last. */
+	/* The process that was read last. */
 	pid_t pid;
 	void *opened; /* the state of its interpreter's reader */
 };
@@ -60,7 +61,7 @@ static void let_go(struct pythons *pythons)
 	pythons->pid = 0;
 }
 
-/* The process's interpreter, to be read now; NULL: it cannot be. */
+/* Returns the process's interpreter, open for reading, or NULL. */
 static void *opened(struct pythons *pythons, pid_t pid)
 {
 	const char *why = NULL;
@@ -131,7 +132,7 @@ static struct python *add(struct pythons *pythons, pid_t pid)
 	return python;
 }
 
-/* 0: it has none. */
+/* Returns the address of the interpreter's mapping; 0: none. */
 static uint64_t place_of(const struct runtime *runtime, const struct process *process)
 {
 	for (size_t i = 0; runtime && i < process->code.count; i++) {
@@ -146,7 +147,7 @@ void pythons_refresh(struct pythons *pythons, const struct process *process)
 	uint64_t place;
 	struct python *python;
 
-	/* Ended processes are still named, as far as they are known. */
+	/* An ended process keeps the names known so far. */
 	if (!pythons || process->error)
 		return;
 	place = place_of(pythons->runtime, process);
@@ -167,7 +168,7 @@ void pythons_refresh(struct pythons *pythons, const struct process *process)
 		tell(pythons, process->pid, python);
 }
 
-/* Names. */
+/* Naming of frames. */
 
 static int keep(struct pythons *pythons, struct python *python, uint64_t address,
 		const struct frame *frame)
@@ -182,7 +183,7 @@ static int keep(struct pythons *pythons, struct python *python, uint64_t address
 	return 0;
 }
 
-/* As struct frame_namer has it. */
+/* Implements `name` of struct frame_namer. */
 static int name(void *context, uint64_t pid, uint64_t address, struct frame *frame)
 {
 	struct pythons *pythons = context;

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 
-/* The loop's own descriptors stand before those of the hooks. */
+/* The loop's own descriptors precede those of the hooks. */
 enum { INTERRUPT, SIGNAL, TIMER, OWN };
 
 static int cannot_set_up(int error)
@@ -28,9 +28,9 @@ static int cannot_set_up(int error)
 #define NS_PER_S 1000000000u
 
 /*
- * Blocks the signals that ask a monitor for something, and gives them through a signalfd(2):
- * SIGUSR1 (a report now), and SIGCHLD where there are `children`. Those that ask for the end:
- * interrupt.h. SIGPIPE is ignored: a closed pipe is an error of the write. A descriptor, or -errno.
+ * Blocks a monitor's request signals and delivers them through a signalfd(2): SIGUSR1 (a report
+ * now), and SIGCHLD if `children`. For requests to end see interrupt.h. SIGPIPE is ignored: a
+ * closed pipe is an error of the write. Returns a descriptor or -errno.
  */
 static int pollable_signals(bool children)
 {
@@ -48,7 +48,7 @@ static int pollable_signals(bool children)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A timerfd(2) that expires every `interval_ns`, which is not 0. A descriptor, or -errno. */
+/* Creates a timerfd(2) that expires every `interval_ns`, not 0. Returns a descriptor or -errno. */
 static int pollable_interval(uint64_t interval_ns)
 {
 	struct timespec interval = {.tv_sec = (time_t)(interval_ns / NS_PER_S),
@@ -105,8 +105,10 @@ static int on_signal(struct report_loop *loop, const struct run_hooks *hooks)
 	return error;
 }
 
-/* A program that is named for the first time takes far more memory than what is kept of it, and
- * malloc would keep the rest. */
+/*
+ * Naming a program for the first time takes far more memory than its names, and malloc would keep
+ * the rest.
+ */
 #define FREE_BYTES_MAX (4u << 20)
 
 static void give_memory_back(void)
@@ -115,7 +117,7 @@ static void give_memory_back(void)
 		malloc_trim(0);
 }
 
-/* The last report of COUNT is made after the loop, as every last one. */
+/* Leaves the last report of COUNT to the end of the loop, like every last report. */
 static int on_timer(struct report_loop *loop, const struct run_hooks *hooks)
 {
 	uint64_t count = loop->schedule->count, expirations;

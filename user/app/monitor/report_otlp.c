@@ -21,7 +21,7 @@
 #define KNOWN_MAX 256
 _Static_assert(KNOWN_MAX >= 2 * OTLP_SUBJECTS_MAX, "those of a report stay");
 
-/* A resource that was looked up. */
+/* A cached resource. */
 struct known {
 	uint64_t key;
 	double read_s, used_s; /* 0: never */
@@ -38,7 +38,7 @@ struct report_otlp {
 
 /* -------- resources */
 
-/* Of the machine, not of leakmon's own container: process 1 is the host's where it can be seen. */
+/* Reads the machine's id, not that of leakmon's container: process 1 is the host's if visible. */
 static char *machine_id_read(void)
 {
 	static const char *const paths[] = {"/proc/1/root/etc/machine-id", "/etc/machine-id"};
@@ -53,8 +53,10 @@ static char *machine_id_read(void)
 	return text;
 }
 
-/* All resources of this machine have these; OTEL_RESOURCE_ATTRIBUTES of leakmon's own environment
- * names the node and the cluster. */
+/*
+ * Sets the attributes common to all resources of this machine; OTEL_RESOURCE_ATTRIBUTES of
+ * leakmon's own environment names the node and the cluster.
+ */
 static int machine_set(const struct report_otlp *otlp, struct otlp_resource *resource)
 {
 	int error = otlp_resource_set(resource, "host.id", otlp->machine_id);
@@ -64,7 +66,7 @@ static int machine_set(const struct report_otlp *otlp, struct otlp_resource *res
 	return error ? error : otlp_resource_set_list(resource, getenv("OTEL_RESOURCE_ATTRIBUTES"));
 }
 
-/* A process, or with pid 0 a control group. */
+/* A process, or a control group if pid is 0. */
 struct whose {
 	pid_t pid;
 	const char *comm, *cgroup;
@@ -93,7 +95,7 @@ static uint64_t key_of(const struct whose *whose)
 	return hash_mix((uint64_t)whose->pid + 1) ^ hash_text(name ? name : "");
 }
 
-/* Its place, or that of the one that nobody has asked for the longest time: an unused one first. */
+/* Returns the entry with that key, or else an unused one, or else the least recently used one. */
 static struct known *known_place(struct report_otlp *otlp, uint64_t key)
 {
 	struct known *oldest = otlp->known;
@@ -109,7 +111,10 @@ static struct known *known_place(struct report_otlp *otlp, uint64_t key)
 	return oldest;
 }
 
-/* Good for as many calls as a report has subjects. Without memory it is the machine's. */
+/*
+ * Returns a resource, valid for as many calls as a report has subjects. Out of memory: the
+ * machine's.
+ */
 static const struct otlp_resource *resource_of(struct report_otlp *otlp, const struct whose *whose)
 {
 	uint64_t key = key_of(whose);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reports as OpenTelemetry has them (output/otlp): the resources of processes, which are looked up
- * at most every RESOURCE_GOOD_S, and the requests of a report.
+ * Reports in the form of OpenTelemetry (output/otlp): the resources of processes, looked up at most
+ * every RESOURCE_GOOD_S, and the requests of a report.
  */
 #ifndef LEAKMON_MONITOR_REPORT_OTLP_H
 #define LEAKMON_MONITOR_REPORT_OTLP_H
@@ -12,20 +12,23 @@
 
 struct report_otlp;
 
-/* An SDK may publish the context of its process some time after the start. */
+/* An SDK may publish its process's context some time after the start. */
 #define RESOURCE_GOOD_S 300.0
-/* In a report, processes with a resource of their own. */
+/* Processes with their own resource in a report. */
 #define OTLP_SUBJECTS_MAX 64
 
-/* NULL: out of memory. `host` is borrowed. */
+/*
+ * Returns a sender of metrics and log records for this host; report_otlp_free() frees it. NULL: out
+ * of memory. `host` is borrowed.
+ */
 struct report_otlp *report_otlp_new(const char *host);
-/* NULL is allowed. */
+/* Frees it; NULL is allowed. */
 void report_otlp_free(struct report_otlp *otlp);
 
-/* Sends the metrics of a report, if Prometheus has some of its kind. What fails is said. */
+/* Sends the metrics of a report, if its kind has Prometheus metrics. Failures are logged. */
 void report_otlp_metrics(struct report_otlp *otlp, struct pusher *pusher, enum output_kind kind,
 			 const void *report);
-/* Sends a log record. */
+/* Sends a log record. Failures are logged. */
 void report_otlp_event(struct report_otlp *otlp, struct pusher *pusher,
 		       const struct leak_event *event);
 

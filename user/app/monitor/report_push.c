@@ -31,15 +31,15 @@ struct report_push {
 	struct pusher *pusher;
 	struct container_cache *containers;
 	char host[HOST_SIZE];
-	time_t from; /* when the report before was made */
+	time_t from; /* time of the previous report */
 	struct news news, waiting, limits;
-	struct report_otlp *otlp; /* NULL: nothing is sent there */
-	struct hash verdicts;	  /* of suspects that a log record was about: their words */
+	struct report_otlp *otlp; /* NULL: nothing goes to --otlp */
+	struct hash verdicts;	  /* latest logged verdict of each suspect: its words */
 };
 
 /* -------- series */
 
-/* Pyroscope's rules for names and values are narrower than what targets call themselves. */
+/* Pyroscope allows fewer characters in names and values than targets use. */
 static void word_print(FILE *out, const char *text)
 {
 	for (; *text; text++)
@@ -71,8 +71,10 @@ void push_series_print(FILE *out, const struct push_series *series)
 
 /* -------- profiles */
 
-/* Sample types that the server is to keep: what it does not find here it leaves out. Amounts of a
- * moment, and of an hour: never a sum over reports, which totals since the attach would need. */
+/*
+ * The sample types for the server to keep: it drops all others. Amounts of a moment, and of an
+ * hour: never sums over reports, as totals since the attach would need.
+ */
 #define SAMPLE_TYPE(name, unit)                                                                    \
 	"\"" name "\":{\"units\":\"" unit "\",\"display-name\":\"" name                            \
 	"\",\"aggregation\":\"average\",\"sampled\":false}"
@@ -108,7 +110,7 @@ static int form_write(FILE *out, enum output_kind kind, const void *report)
 	return error;
 }
 
-/* `report` has one process. */
+/* Pushes a report of one process. */
 static void push_profile(struct report_push *push, enum output_kind kind, const void *report,
 			 const struct push_series *series)
 {
@@ -125,7 +127,7 @@ static void push_profile(struct report_push *push, enum output_kind kind, const 
 	}
 	fputs("name=", out);
 	push_series_print(out, series);
-	/* A time of no length has no place on the server's axis. */
+	/* The server cannot place a time range of zero length. */
 	fprintf(out, "&from=%lld&until=%lld&format=pprof&spyName=leakmon",
 		(long long)MIN(push->from, now - 1), (long long)now);
 	fclose(out);
@@ -262,7 +264,7 @@ static void log_event(struct report_push *push, struct leak_event *event, bool s
 		report_otlp_event(push->otlp, push->pusher, event);
 }
 
-/* `suspect`: it grows or leaks; of anything else, only that it no longer does is news. */
+/* `suspect`: it grows or leaks; for any other entry, only the end of its growth is news. */
 static void push_event(struct report_push *push, struct leak_event *event, bool suspect)
 {
 	event->host = push->host;
@@ -283,7 +285,7 @@ static struct leak_event event_of(const struct triage_entry *entry, const struct
 				   .confidence = NAN};
 }
 
-/* An event that says where is worth a wait for samples, but no longer than this. */
+/* An event waits for samples, to name a call stack, but no longer than this. */
 #define STACKS_WAIT_S 30.0
 
 static bool waits_for_stacks(struct report_push *push, const struct leak_event *event)
@@ -302,7 +304,7 @@ static bool waits_for_stacks(struct report_push *push, const struct leak_event *
 	return seen;
 }
 
-/* The call stack that makes most of the growth; NULL: it is not known. */
+/* Returns the call stack with most of the growth; NULL: unknown. */
 static const struct frames *frames_of(const struct triage_entry *entry)
 {
 	const struct triage_samples *sampled = entry->sampled;
@@ -313,7 +315,9 @@ static const struct frames *frames_of(const struct triage_entry *entry)
 	return &sampled->stacks.items[0].named.frames;
 }
 
-/* Lines of a program's own code follow in a later report. */
+/*
+ * Returns whether a line of the program's own code is known; lines may arrive with a later report.
+ */
 static bool have_a_line(const struct frames *frames)
 {
 	for (size_t i = 0; frames && i < frames->list.count; i++) {
@@ -428,7 +432,7 @@ static const char *member_text(json_t *object, const char *key)
 	return json_string_value(json_object_get(object, key));
 }
 
-/* The rest of the answer's line that begins with a label; NULL: it has none. */
+/* Returns the answer's line that begins with a label, without it; NULL: none. */
 static const char *line_of(json_t *lines, const char *label)
 {
 	json_t *line;
@@ -452,7 +456,7 @@ static const char *class_of(json_t *object)
 	return member_text(class ? class : json_object_get(object, "lost_class"), "name");
 }
 
-/* Behind "PID 12 (NAME): ", which the sentence has already. */
+/* Returns the headline without "PID 12 (NAME): ", which the sentence already has. */
 static const char *headline_of(json_t *lines)
 {
 	const char *line = json_string_value(json_array_get(lines, 0));

@@ -25,8 +25,10 @@
 #include "heap/runtime/runtime.h"
 #include "process/symbol/process_names.h"
 
-/* Names of a call stack: with --mappings, what each mapping is for; and of a process that compiles
- * code while it runs, which stacks are of one call. */
+/*
+ * Labels a call stack: with --mappings, the purpose of each mapping; and for a process that
+ * compiles code while it runs, which stacks belong to one call.
+ */
 
 static void site_label(struct session *session, uint64_t pid, bool compiles, struct site *site)
 {
@@ -55,15 +57,15 @@ static void label_sites(struct session *session, struct snapshot *snapshot)
 	}
 }
 
-/* The making of a report: snapshot, rank, names, lines, output. */
+/* Makes a report: snapshot, ranking, names, lines, output. */
 
-/* How long a report waits for line numbers: names come first, lines when they are there. */
+/* How long a report waits for line numbers: names come first, lines once known. */
 #define LINES_WAIT_MS 2000
 
-/* Nothing comes after the last report: what is not in it is lost. */
+/* The last report waits longer: no later one would have the lines. */
 #define LINES_LAST_WAIT_MS 10000
 
-/* A wait that is longer says what it waits for. */
+/* A longer wait shows progress. */
 #define LINES_SILENT_MS 200
 
 static int name_dead(struct session *session, uint64_t pid, struct report_dead *dead)
@@ -130,7 +132,7 @@ void session_take_lines(struct session *session)
 {
 	char text[80];
 
-	progress_hide(session); /* messages may come */
+	progress_hide(session); /* messages may follow */
 	symbolizer_find_lines(session->stages.symbolizer, 0);
 	symbolizer_progress(session->stages.symbolizer, text, sizeof(text));
 	progress_show(session, text);
@@ -141,21 +143,21 @@ int session_lines_wait_ms(bool last)
 	return last ? LINES_LAST_WAIT_MS : LINES_WAIT_MS;
 }
 
-/* 0: every line is known; -EAGAIN: some come with a later report; -ENOMEM. */
+/* Returns 0 if every line is known; -EAGAIN: some come with a later report; -ENOMEM. */
 static int wait_for_lines(struct session *session, bool last)
 {
 	int limit_ms = session_lines_wait_ms(last);
 	int error;
 
 	progress_hide(session);
-	/* In a live run somebody waits for the next key to work. */
+	/* In a live run the user waits for the next key to work. */
 	if (session->hooks && session->hooks->targets_gone)
 		return symbolizer_find_lines(session->stages.symbolizer, 0);
 	error = symbolizer_find_lines(session->stages.symbolizer, LINES_SILENT_MS);
 	if (error != -EAGAIN)
 		return error;
 	progress_show(session, "reading debug information for line numbers...");
-	/* Only the last report waits for servers: the others go on without. */
+	/* Only the last report waits for servers. */
 	if (last)
 		symbolizer_wait_for_files(session->stages.symbolizer, limit_ms);
 	error = symbolizer_find_lines(session->stages.symbolizer, limit_ms - LINES_SILENT_MS);
@@ -165,7 +167,7 @@ static int wait_for_lines(struct session *session, bool last)
 	return error;
 }
 
-/* How long it took, for benchmarks. */
+/* Logs the durations, for benchmarks. */
 static void log_naming(uint64_t start_ns, uint64_t named_ns, int lines_error)
 {
 	log_debug("names after %llu ms, lines after %llu ms: %s",
@@ -174,7 +176,7 @@ static void log_naming(uint64_t start_ns, uint64_t named_ns, int lines_error)
 		  lines_error ? "not all yet" : "all");
 }
 
-/* The numbers are worth more than the names. */
+/* Out of memory for names: report the numbers anyway. */
 static int say_unnamed(int error)
 {
 	if (error != -ENOMEM)
@@ -194,7 +196,7 @@ static int name_report(struct session *session, struct report *report, bool last
 	named_ns = monotonic_ns();
 	error = wait_for_lines(session, last);
 	log_naming(start_ns, named_ns, error);
-	/* Again: with the lines that were found. */
+	/* Name them again, with the lines that were found. */
 	return error && error != -EAGAIN ? say_unnamed(error)
 					 : say_unnamed(name_sites(session, report));
 }
@@ -204,7 +206,7 @@ static bool takes_reports(const struct session *session)
 	return session->hooks && session->hooks->take;
 }
 
-/* The report before, if reports are to show it; takers of reports get all sites. */
+/* Builds a report, with its history if wanted; for takers of reports with all sites. */
 static int build_report(struct session *session, const struct snapshot *snapshot,
 			struct report *report)
 {
@@ -220,7 +222,7 @@ static int build_report(struct session *session, const struct snapshot *snapshot
 	return error ? error : report_build(report, snapshot, &options);
 }
 
-/* Served reports are not cut. */
+/* Writes a report cut to --top; a served report is complete. */
 static int emit_cut(struct session *session, struct report *report, bool last)
 {
 	if (emitter_serves(&session->emitter))
@@ -259,7 +261,7 @@ static int write_report(struct session *session, const struct snapshot *snapshot
 	if (error == -ENOMEM)
 		log_error("out of memory");
 	else if (error)
-		; /* said */
+		; /* already logged */
 	else if (takes_reports(session))
 		error = session->hooks->take(session->hooks->context, &report, session->label,
 					     last);
@@ -300,7 +302,7 @@ static int read_maps(struct session *session, struct session_threads *threads,
 		     : event_streams_fill(&session->streams, &session->collect_options, snapshot);
 }
 
-/* 1 << enum inexact_cause: what is amiss with the probes of its heap. */
+/* Returns a set of 1 << enum inexact_cause: faults of the target's heap probes. */
 static uint32_t find_causes(const struct target *target)
 {
 	static const enum inexact_cause faults[] = {
@@ -324,7 +326,7 @@ static uint32_t find_causes(const struct target *target)
 	return causes;
 }
 
-/* Also of one that has reported no sample yet. */
+/* Marks processes that sample themselves, even before their first sample. */
 static void note_samples(struct snapshot *snapshot, const struct target *target)
 {
 	for (size_t i = 0; i < snapshot->processes.count; i++) {
@@ -355,7 +357,10 @@ static void doubt(struct snapshot *snapshot, uint32_t pid, uint32_t causes, bool
 	}
 }
 
-/* After the maps were read: a probe that is there now was there until then. */
+/*
+ * Marks inexact processes. Call it after the maps were read: a probe still there now was there all
+ * along.
+ */
 static void doubt_unprobed(const struct session *session, struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < session->targets.list.count; i++) {
@@ -372,7 +377,7 @@ static void doubt_unprobed(const struct session *session, struct snapshot *snaps
 
 #define COVERAGE_PAUSE_S 30
 
-/* Most programs have no such runtime, as the mappings show cheaply. */
+/* Most programs have no such runtime, as a cheap look at the mappings shows. */
 static void coverage_refresh(struct tracked *tracked)
 {
 	uint64_t now_ns = monotonic_ns();
@@ -386,8 +391,10 @@ static void coverage_refresh(struct tracked *tracked)
 		tracked->managed = (struct managed_share){0};
 }
 
-/* How much of each target's memory no probe on malloc can see: snapshot_process.managed. Each
- * target is looked at every COVERAGE_PAUSE_S at most. */
+/*
+ * Fills in snapshot_process.managed, the share of each target's memory that no probe on malloc can
+ * see. Each target is read at most every COVERAGE_PAUSE_S.
+ */
 static void coverage_fill(struct session *session, struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < session->targets.list.count; i++) {
@@ -425,7 +432,7 @@ int session_snapshot(struct session *session, struct session_threads *threads,
 			continue;
 		}
 		stages_refresh(&session->stages, tracked->probes.pid);
-		/* Its kill there is no longer reported. */
+		/* Refresh its cgroup: once killed, it has none. */
 		cgroup_place_read(&tracked->place, tracked->probes.pid);
 		if (!interrupt_check())
 			targets_attach_again(session, tracked);
@@ -464,11 +471,11 @@ int session_examine(struct session *session, struct snapshot *snapshot, struct r
 	}
 	*snapshot = taken;
 	*report = built;
-	report->snapshot = snapshot; /* where it lives from now on */
+	report->snapshot = snapshot; /* its place from now on */
 	return 0;
 }
 
-/* /proc has nothing more of those that ended before they were in any report. */
+/* Fills in containers: /proc no longer has processes that ended before the first report. */
 static void fill_containers(const struct session *session, struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->processes.count; i++) {
@@ -499,13 +506,13 @@ int session_report(struct session *session, bool last)
 	return error;
 }
 
-/* How long one file may take to come from a server. */
+/* How long the download of one file may take. */
 #define DEBUGINFOD_DEADLINE_MS 60000
 
-/* Incarnations that one run distinguishes: targets, and what they exec. */
+/* Process incarnations (targets and their execs) that one run distinguishes. */
 #define MAX_PROCESSES 1024
 
-/* With targets that come and go; slots of those that are gone are used again. */
+/* With targets that come and go; slots of purged ones are reused. */
 #define MAX_PROCESSES_MANY 8192
 
 static int open_output(struct session *session)
@@ -516,7 +523,7 @@ static int open_output(struct session *session)
 	error = test_report_open(&session->tests, &options->output);
 	if (!error)
 		error = emitter_open(&session->emitter, &options->output, EMIT_REPEATED);
-	/* A run beside another leaves its listener to that. */
+	/* A run beside another has no listener: the other one serves. */
 	return error || session->beside ? error
 					: emitter_listen(&session->emitter, &options->schedule);
 }
@@ -538,7 +545,7 @@ static int try_kernel(struct session *session)
 	return error;
 }
 
-/* One slot more: what has none of its own is charged to it. */
+/* Returns the slots for processes, and one more that is charged for processes without a slot. */
 static uint32_t process_slots(const struct session *session)
 {
 	if (session->options->tracking.max_processes)
@@ -582,8 +589,9 @@ static int load(struct session *session)
 	};
 	int error;
 
-	/* The kernel checks the programs one by one, which can take seconds, and nothing in between
-	 * can be asked whether to go on. Nothing is attached yet. */
+	/* Let an interrupt end leakmon at once: the kernel verifies the programs one by one,
+	 * which can take seconds without a check for interruptions in between. Nothing is
+	 * attached yet. */
 	if (!session->beside)
 		interrupt_ends(true);
 	error = loader_open(&session->bpf, &config);
@@ -592,7 +600,7 @@ static int load(struct session *session)
 	return error;
 }
 
-/* Without it, reports only lack some names: no reason to stop. */
+/* Failure is not fatal: reports only lack some names. */
 static void use_debuginfod(struct session *session)
 {
 	const char *obstacle = NULL;
@@ -664,10 +672,9 @@ int session_follow(struct session *session)
 	if (targets_probed(session, tracked) > before)
 		targets_log_attached(session, tracked, NULL);
 	else if (!before)
-		log_warning("process %d maps no %s that leakmon knows yet; if it execs one "
-			    "that does, it will be probed",
-			    tracked->probes.pid,
-			    session->tracks_heap ? "allocator" : "thread library");
+		log_warning(
+			"process %d maps no %s that leakmon knows yet; if it execs one that does, it will be probed",
+			tracked->probes.pid, session->tracks_heap ? "allocator" : "thread library");
 	return 0;
 }
 
@@ -687,7 +694,7 @@ static int start_command(struct session *session)
 	return session_follow(session);
 }
 
-/* Processes that the command line chooses, besides PIDs. */
+/* Opens the selection of processes other than by PID. */
 static int open_selector(struct session *session)
 {
 	const struct session_options *options = session->options;
@@ -711,8 +718,10 @@ static int open_selector(struct session *session)
 	return 0;
 }
 
-/* Among several processes, one without an allocator (a Go program) has said so; the others are
- * watched all the same. */
+/*
+ * Among several processes, one without an allocator (a Go program) has been reported; the others
+ * are still watched.
+ */
 static int attach_named(struct session *session, const struct session_options *options)
 {
 	const struct selector_config *chosen = &options->targets.chosen;
@@ -744,7 +753,7 @@ static int open_all(struct session *session)
 	if (!error && options->targets.command)
 		error = launch_prepare(&session->launch, options->targets.command,
 				       options->targets.silent_command);
-	/* A launched program keeps its own limit. */
+	/* Raise it after launch_prepare(): a launched program keeps its own limit. */
 	descriptors_raise_limit();
 	if (!error)
 		error = open_selector(session);

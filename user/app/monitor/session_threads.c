@@ -34,7 +34,7 @@ void session_threads_attach(struct session *session, struct tracked *tracked,
 	log_warning("threads of process %d are not followed: %s", target->pid, target->why);
 }
 
-/* 0: nobody traces it. */
+/* Returns the PID of the tracer; 0: not traced. */
 static pid_t tracer_of(pid_t pid)
 {
 	char path[64], line[256];
@@ -55,16 +55,13 @@ int session_threads_everywhere(struct session *session)
 	int error;
 
 	if (!session->target_config.features.seccomp_safe) {
-		log_error("on this kernel a return probe kills processes that run under a seccomp "
-			  "filter (a trial child has just shown it): name processes that do not, "
-			  "as in `leakmon threads -p PID`");
+		log_error(
+			"return probes would kill processes under a seccomp filter (tested on this kernel): name others: `leakmon threads -p PID`");
 		return -EOPNOTSUPP;
 	}
 	if (!session->target_config.features.shadow_stack_safe) {
 		log_error(
-			"on this kernel a return probe kills processes that have a shadow stack "
-			"(a trial child has just shown it): name processes, as in `leakmon threads "
-			"-p PID`");
+			"return probes would kill processes with a shadow stack (tested on this kernel): name processes: `leakmon threads -p PID`");
 		return -EOPNOTSUPP;
 	}
 	error = pid_list_read(&pids);
@@ -73,9 +70,9 @@ int session_threads_everywhere(struct session *session)
 
 		if (!tracer)
 			continue;
-		log_warning("process %d is traced by process %d (a debugger, strace, ...): the "
-			    "threads of all that use the same libraries are not followed",
-			    pid, tracer);
+		log_warning(
+			"process %d is traced by process %d: threads of all users of its libraries are not followed; end the tracer",
+			pid, tracer);
 		thread_shared_refuse(&session->thread_shared, pid);
 	}
 	if (error)
@@ -126,7 +123,7 @@ static int fill_process(struct session *session, struct session_threads *threads
 	return !error && threads->keeps ? keep(threads, &census) : error;
 }
 
-/* The process that is gone, too, as long as it is in the reports. */
+/* Returns the thread target of a process, even if it is gone but still in the reports. */
 static const struct thread_target *target_of(const struct session *session, uint32_t pid)
 {
 	for (size_t i = 0; i < session->targets.list.count; i++) {
@@ -141,11 +138,11 @@ static const struct thread_target *target_of(const struct session *session, uint
 int session_threads_fill(struct session *session, struct session_threads *threads,
 			 struct snapshot *snapshot)
 {
-	/* Probes that are set on files also meet processes that nobody listed yet. */
+	/* Probes set on files also fire in processes not yet listed. */
 	static const struct thread_target unlisted = {.points = 1};
 	int error = 0;
 
-	session->collect_options.owners = NULL; /* they end with `threads` */
+	session->collect_options.owners = NULL; /* the owners end with `threads` */
 	for (size_t i = 0; i < snapshot->processes.count && !error; i++) {
 		struct snapshot_process *process = &snapshot->processes.items[i];
 		const struct thread_target *target = target_of(session, process->pid);

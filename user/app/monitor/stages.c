@@ -60,22 +60,23 @@ static bool load_rows(struct stages *stages, const struct process *process)
 	uint32_t generation = *stages->generation;
 	int error = process->error;
 
-	/* At the end, only names are of use. */
+	/* At the end, only names are needed. */
 	if (!error && !interrupt_check())
 		made_codes_refresh(stages->codes, process);
 	if (!error && !interrupt_check())
 		error = unwind_store_refresh(stages->unwind, process);
 	if (error && error != -ESRCH && error != -EINTR)
-		log_warning("process %d: its stacks are walked by frame pointer where new code is "
-			    "mapped: %s",
-			    process->pid, strerror(-error));
+		log_warning(
+			"process %d: its stacks are walked by frame pointer where new code is mapped: %s",
+			process->pid, strerror(-error));
 	return *stages->generation != generation;
 }
 
 void stages_load(struct stages *stages, struct process *process)
 {
 	FATAL_SIGNAL_PHASE("it reads the code of a process");
-	/* That takes time, in which the process goes on: probes are set by what it maps then. */
+	/* Loading rows takes time, and the process goes on: probes depend on its latest
+	 * mappings. */
 	if (load_rows(stages, process))
 		process_table_refresh(stages->processes, process->pid, &process);
 	symbolizer_refresh(stages->symbolizer, (uint64_t)process->pid, process);

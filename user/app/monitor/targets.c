@@ -27,12 +27,12 @@
 #include "process/proc/process_list.h"
 #include "trace/probe/watched.h"
 
-/* Messages about targets that are attached to, and others. */
+/* Messages about processes that are, or are not, attached. */
 
-/* An arrival that was seen later than this may have allocated much before. */
+/* Allocations before an arrival that was handled later than this may be many, and are mentioned. */
 #define GAP_WORTH_SAYING_NS 1000000ull
 
-/* From here on the user waits for seconds, with a message. */
+/* Attaching to this many takes seconds, so a message announces it. */
 #define MANY_PROCESSES 300
 
 static void what_is_probed(const struct session *session, const struct tracked *tracked,
@@ -55,7 +55,10 @@ static void what_is_probed(const struct session *session, const struct tracked *
 		snprintf(text, 96, "%zu places in its thread library", tracked->threads.points);
 }
 
-/* Objects of a collector are not malloc's: their growth shows in no report of ours. */
+/*
+ * Logs that objects of a garbage collector do not come from malloc: their growth is in no report of
+ * ours.
+ */
 static void log_managed_heap(pid_t pid)
 {
 	const struct runtime *runtime = runtime_of_process(pid);
@@ -66,9 +69,9 @@ static void log_managed_heap(pid_t pid)
 	if (!runtime || maps_read(pid, MAPS_ALL, &maps))
 		return;
 	label = runtime_label_in(runtime, &maps);
-	log_info("PID %d has a %s: only native memory is tracked; for its garbage-collected "
-		 "heap, %s",
-		 pid, label.name, runtime_label_tool(&label, pid, tool));
+	log_info(
+		"PID %d has a %s: only native memory is tracked; for its garbage-collected heap, %s",
+		pid, label.name, runtime_label_tool(&label, pid, tool));
 }
 
 void targets_log_attached(const struct session *session, const struct tracked *tracked,
@@ -77,7 +80,7 @@ void targets_log_attached(const struct session *session, const struct tracked *t
 	uint64_t gap_ns = arrival && arrival->how ? monotonic_ns() - arrival->event_ns : 0;
 	char probed[96], gap[96] = "";
 
-	/* Nothing is probed where only descriptors are followed. */
+	/* Runs that only follow descriptors set no probes. */
 	if (!session->tracks_heap && !session->follows_threads)
 		return;
 	if (gap_ns > GAP_WORTH_SAYING_NS)
@@ -91,7 +94,7 @@ void targets_log_attached(const struct session *session, const struct tracked *t
 		log_managed_heap(tracked->probes.pid);
 }
 
-/* A program that has all its memory in a runtime's heap needs no allocator: no error of its own. */
+/* A program with all its memory in a runtime's heap needs no allocator: not an error. */
 static void explain_no_allocator(const struct session *session, const struct tracked *tracked)
 {
 	char tool[RUNTIME_TOOL_SIZE], heap[16], all[16];
@@ -102,24 +105,23 @@ static void explain_no_allocator(const struct session *session, const struct tra
 		target_explain_nothing(&tracked->probes, &session->target_config);
 		return;
 	}
-	log_error("process %d has no allocator to track: %s of %s are the heap of its %s, and "
-		  "malloc is not in use; %s",
-		  pid, units_bytes(heap, (double)share.heap_bytes, ""),
+	log_error("process %d: %s of %s are the heap of its %s, and malloc is not in use; %s", pid,
+		  units_bytes(heap, (double)share.heap_bytes, ""),
 		  units_bytes(all, (double)share.anonymous_bytes, ""), share.runtime.name,
 		  runtime_label_tool(&share.runtime, pid, tool));
 }
 
 static int targets_explain_nothing(const struct session *session, const struct tracked *tracked)
 {
-	/* Why its threads cannot be followed stands in the reports. */
+	/* Reports say why its threads cannot be followed. */
 	if (!session->tracks_heap && tracked->threads.why[0])
 		return 0;
 	if (session->tracks_heap && tracked->named)
 		explain_no_allocator(session, tracked);
 	else if (tracked->named)
-		log_error("process %d maps no file with pthread_create, pthread_join and "
-			  "pthread_detach: its thread library, if it has one, is unknown",
-			  tracked->probes.pid);
+		log_error(
+			"process %d maps no file with pthread_create, pthread_join and pthread_detach: its thread library, if it has one, is unknown",
+			tracked->probes.pid);
 	return -ENOENT;
 }
 
@@ -131,14 +133,14 @@ void targets_explain_refusal(const struct session *session, const char *name, pi
 		log_warning("process %d%s%s has no %s that leakmon knows: it is not traced", pid,
 			    space, name, session->tracks_heap ? "allocator" : "thread library");
 	else if (descriptors_are_out(error))
-		log_warning("process %d%s%s is not traced: out of file descriptors; raise "
-			    "`ulimit -n` (its hard limit), or watch fewer processes",
-			    pid, space, name);
+		log_warning(
+			"process %d%s%s is not traced: out of file descriptors; raise `ulimit -n` (its hard limit), or watch fewer processes",
+			pid, space, name);
 	else
 		log_warning("process %d%s%s is not traced: %s", pid, space, name, strerror(-error));
 }
 
-/* The kernel goes through all processes that map a file, for every one that is probed there. */
+/* For each probe on a file, the kernel visits all processes that map it. */
 static void targets_say_it_takes_time(const char *what, size_t processes)
 {
 	if (processes >= MANY_PROCESSES)
@@ -159,7 +161,7 @@ void targets_say_missed(struct session *session)
 	session->targets.said_unknown |= unknown != 0;
 }
 
-/* Targets that nobody named: those that a word selects, that are forked, or that exec. */
+/* Targets that were not named: selected by a pattern, forked, or execed. */
 
 #define REFUSED_MAX 65536
 
@@ -168,7 +170,7 @@ static uint64_t refusal_key(const struct process_entry *process)
 	return (uint64_t)process->pid << 32 ^ process->start_ticks;
 }
 
-/* Forgotten refusals are tried, and explained, once more. */
+/* Forgotten refusals are retried and explained once more. */
 static void remember_refusal(struct targets *targets, const struct process_entry *process)
 {
 	if (targets->refused.count >= REFUSED_MAX)
@@ -185,11 +187,11 @@ static bool is_young(const struct process_entry *process)
 	return (uint64_t)now.tv_sec * second < process->start_ticks + second;
 }
 
-/* A loader needs some milliseconds; an emulated or starved processor makes it more. */
+/* A loader needs some milliseconds; an emulated or starved processor needs longer. */
 #define LOADING_MS 1000
 #define LOADING_STEP_MS 5
 
-/* Whether it was known. */
+/* Returns whether it was known. */
 static bool loading_forget(struct targets *targets, pid_t pid)
 {
 	size_t before = targets->loading.count;
@@ -202,14 +204,14 @@ static bool loading_forget(struct targets *targets, pid_t pid)
 	return targets->loading.count < before;
 }
 
-/* Whether the process is looked at again before it is given up: the older it is, the later. */
+/* Returns whether to retry the process before giving up; the pause grows with its age. */
 static bool loading_wait(struct targets *targets, const struct process_entry *process,
 			 const struct arrival *arrival)
 {
 	uint64_t now_ns = monotonic_ns(), age_ns = now_ns - arrival->event_ns;
 	struct loading *loading;
 
-	/* Without a loader nothing more will come. */
+	/* Without a loader no more libraries will be mapped. */
 	if (!arrival->how || age_ns > LOADING_MS * 1000000ull ||
 	    !process_auxiliary(process->pid, AT_BASE))
 		return false;
@@ -223,7 +225,7 @@ static bool loading_wait(struct targets *targets, const struct process_entry *pr
 	return true;
 }
 
-/* Attaches to one that is not named, unless it was refused before. */
+/* Attaches to a process that was not named, unless it was refused before. */
 static void attach_unnamed(struct session *session, pid_t pid, const struct arrival *arrival)
 {
 	struct process_entry process;
@@ -238,11 +240,11 @@ static void attach_unnamed(struct session *session, pid_t pid, const struct arri
 		return;
 	}
 	if (session->everywhere && is_young(&process))
-		return; /* it may not have mapped its libraries yet: the next report finds it */
+		return; /* its libraries may not be mapped yet: the next report finds it */
 	if (!arrival->how && hash_get(&session->targets.refused, refusal_key(&process)))
 		return;
 	snprintf(name, sizeof(name), "(%s)", process.comm);
-	/* Says itself what is wrong; probes that are set on files were checked at the start. */
+	/* target_check() logs its own errors; probes on files were checked at the start. */
 	error = session->everywhere ? 0
 				    : target_check(pid, &session->target_config, arrival->at_start);
 	if (!error) {
@@ -304,7 +306,7 @@ static int attach_selection(struct session *session, bool first)
 		error = selection_explain(&selection);
 	if (first && !error)
 		targets_say_it_takes_time("attaching to", selection.pids.count);
-	/* One wait for all: each by itself would wait for the kernel. */
+	/* Wait once for all: each by itself would wait for the kernel. */
 	if (first && !error && !session->everywhere)
 		stages_load_rows(&session->stages, selection.pids.items, selection.pids.count);
 	for (size_t i = 0; i < selection.pids.count && !error; i++) {
@@ -332,7 +334,7 @@ void targets_rescan(struct session *session)
 	attach_selection(session, false);
 }
 
-/* Probes first: names and rows come when they are needed. */
+/* Probes first: names and rows follow when needed. */
 static void read_and_attach_again(struct session *session, struct tracked *tracked)
 {
 	struct process *process;
@@ -349,11 +351,12 @@ void targets_recover(struct session *session)
 
 	if (lost == session->targets.events_lost)
 		return;
-	log_warning("%llu forks or execs came faster than leakmon could take them: looking for "
-		    "what was forked; reports are marked inexact from now on",
-		    (unsigned long long)(lost - session->targets.events_lost));
+	log_warning(
+		"%llu forks or execs came faster than they were handled: searching for the processes; reports are inexact from now on",
+		(unsigned long long)(lost - session->targets.events_lost));
 	session->targets.events_lost = lost;
-	/* The BPF side has entered the children where they are followed, reported or not. */
+	/* Where children are followed, the BPF side has entered them, whether or not their events
+	 * arrived. */
 	if (watched_read(&session->bpf, &watched))
 		log_error("out of memory");
 	for (size_t i = 0; i < watched.pids.count; i++)
@@ -372,7 +375,7 @@ static bool shares_memory(pid_t one, pid_t other)
 	return !syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0);
 }
 
-/* Most exec within the next millisecond; those are left to themselves (bpf/sharer.bpf.h). */
+/* Most sharers exec within the next millisecond; they are left alone (bpf/sharer.bpf.h). */
 void targets_follow_sharer(struct session *session, pid_t pid, pid_t owner)
 {
 	static const struct arrival running;
@@ -390,7 +393,7 @@ void targets_follow_sharer(struct session *session, pid_t pid, pid_t owner)
 		targets_end(session, tracked);
 }
 
-/* Whether a process that execed or was forked belongs to the targets. */
+/* Returns whether a process that execed or was forked belongs to the targets. */
 static bool is_wanted(struct session *session, pid_t pid, const struct tracked *tracked)
 {
 	if (tracked && (tracked->named || session->options->targets.follow_forks))
@@ -398,7 +401,7 @@ static bool is_wanted(struct session *session, pid_t pid, const struct tracked *
 	return session->selector && selector_matches(session->selector, pid) == 1;
 }
 
-/* It has ended, and can be asked no more. */
+/* Counts a process that has ended and can no longer be examined. */
 static void note_missed(struct session *session, const struct arrival *arrival)
 {
 	int matched = *arrival->comm ? selector_matched(session->selector, arrival->comm) : 1;
@@ -414,7 +417,7 @@ void targets_consider(struct session *session, pid_t pid, const struct arrival *
 	struct tracked *tracked = targets_find(session, pid);
 	bool wanted = is_wanted(session, pid, tracked);
 
-	/* One that a target forked, and that execed before it could be probed, still is. */
+	/* A child of a target that execed before it could be probed is still one. */
 	wanted |= loading_forget(&session->targets, pid) && session->options->targets.follow_forks;
 	if (tracked && !strcmp(arrival->how, "execed")) {
 		code_watch_reset(&tracked->probes.code);
@@ -422,10 +425,10 @@ void targets_consider(struct session *session, pid_t pid, const struct arrival *
 		target_note_exec(&tracked->probes);
 	}
 	if (tracked && wanted) {
-		tracked->shares = false; /* an exec gives it memory of its own */
+		tracked->shares = false; /* after an exec it has its own memory */
 		read_and_attach_again(session, tracked);
 	} else if (tracked)
-		targets_end(session, tracked); /* it became another program */
+		targets_end(session, tracked); /* now another program */
 	else if (wanted ||
 		 (session->options->targets.follow_forks && !strcmp(arrival->how, "was forked")))
 		attach_unnamed(session, pid, arrival);
@@ -433,7 +436,7 @@ void targets_consider(struct session *session, pid_t pid, const struct arrival *
 		note_missed(session, arrival);
 }
 
-/* For descriptors: what a target takes, and what names, reports and the parser need besides. */
+/* Descriptors kept free for one target, and for names, reports and the parser. */
 #define DESCRIPTORS_NEEDED 64
 
 struct tracked *targets_find(struct session *session, pid_t pid)
@@ -469,18 +472,18 @@ static struct tracked *target_add(struct session *session, pid_t pid)
 	tracked->probes.pid = pid;
 	tracked->pidfd = pidfd_open(pid, 0);
 	cgroup_place_read(&tracked->place, pid);
-	/* A process that ends before the first report is still known by its container. */
+	/* Keep the container of a process that may end before the first report. */
 	tracked->container = container_copy(container_find(session->containers, pid));
-	/* That it has ended is noticed elsewhere. */
+	/* Its end is noticed elsewhere. */
 	if (!session->everywhere &&
 	    watched_add(&session->bpf, pid, &tracked->start_ticks) == -E2BIG)
-		log_warning("process %d: there is no room to follow what it forks and execs "
-			    "(raise --max-processes)",
-			    pid);
+		log_warning(
+			"process %d: there is no room to follow what it forks and execs (raise --max-processes)",
+			pid);
 	return tracked;
 }
 
-/* For the list only: its probes are gone already. */
+/* Removes it from the list only: its probes are already gone. */
 static void target_remove(struct session *session, size_t i)
 {
 	struct targets *targets = &session->targets;
@@ -511,8 +514,10 @@ int targets_list_pids(struct session *session)
 	return 0;
 }
 
-/* Descriptors that cannot be moved to *closing are closed here; the rest is the caller's to close,
- * at once. */
+/*
+ * Moves descriptors to *closing, and closes those that cannot be moved; the caller closes *closing
+ * at once.
+ */
 static void tracked_part(struct tracked *tracked, struct attachments *closing)
 {
 	attachments_move(closing, &tracked->probes.attachments);
@@ -529,7 +534,7 @@ static void tracked_detach(struct tracked *tracked)
 	attachments_close(&closing);
 }
 
-/* Undoes the addition of the last one. */
+/* Undoes the latest addition. */
 static void target_drop_last(struct session *session)
 {
 	struct targets *targets = &session->targets;
@@ -543,8 +548,8 @@ static void target_drop_last(struct session *session)
 
 /*
  * Probes are bound to the task of the main thread. An exec by another thread ends that task: the
- * new program's memory gets no breakpoint, and the probes are of no more use. The old ones go
- * first: while both are there, each call would be counted twice.
+ * new program's memory gets no breakpoint, and the probes are useless. Remove the old ones first:
+ * with both, each call would be counted twice.
  */
 static void drop_lost_probes(struct session *session, struct tracked *tracked)
 {
@@ -568,7 +573,7 @@ int targets_probe_mapped(struct session *session, struct tracked *tracked)
 
 	if (!process)
 		return -ENOMEM;
-	/* Probes come with a window: see app/profile/profile_window.h. */
+	/* Probes are set by windows: see app/profile/profile_window.h. */
 	if (session->options->tracking.windowed)
 		return tracked->probes.functions
 			       ? 0
@@ -588,7 +593,7 @@ size_t targets_probed(const struct session *session, const struct tracked *track
 	return session->tracks_heap ? tracked->probes.functions : tracked->threads.points;
 }
 
-/* Probes what was checked; what was begun is undone on failure. */
+/* Probes a process that was checked; undoes all steps on failure. */
 int targets_probe(struct session *session, pid_t pid, const struct arrival *arrival, bool named)
 {
 	struct process *process;
@@ -601,7 +606,7 @@ int targets_probe(struct session *session, pid_t pid, const struct arrival *arri
 	if (!tracked)
 		return -ENOMEM;
 	tracked->named = named;
-	if (session->everywhere) /* the rest by and by: when a walk comes to it */
+	if (session->everywhere) /* the rest follows when a walk needs it */
 		process_table_refresh(session->stages.processes, pid, &process);
 	else
 		stages_load(&session->stages, process_table_find(session->stages.processes, pid));
@@ -632,7 +637,7 @@ int targets_attach_named(struct session *session, pid_t pid)
 	if (!descriptors_are_out(error))
 		return error;
 	targets_explain_refusal(session, "", pid, error);
-	/* The others are watched all the same. */
+	/* The remaining targets are still watched. */
 	return targets_alive(session) ? 0 : error;
 }
 
@@ -659,7 +664,7 @@ static void tracked_end(struct session *session, struct tracked *tracked,
 	cleanup_close(&tracked->pidfd);
 	tracked->pidfd = -1;
 	tracked->ended = true;
-	/* Its descriptors are free: processes without any are tried once more. */
+	/* Its descriptors are free now: retry processes refused for lack of them. */
 	if (session->targets.starved)
 		hash_free(&session->targets.refused);
 	session->targets.starved = false;
@@ -674,8 +679,8 @@ void targets_end(struct session *session, struct tracked *tracked)
 }
 
 /*
- * After an exec by another thread no probe is left that would come with the library that it stands
- * in; and at the exec's event the loader has hardly begun: the C library is not mapped yet.
+ * After an exec by another thread, no probe is left to announce libraries as they are mapped; and
+ * at the exec's event the C library is not yet mapped.
  */
 static int probe_when_loaded(struct session *session, struct tracked *tracked)
 {
@@ -703,17 +708,15 @@ void targets_attach_again(struct session *session, struct tracked *tracked)
 	if (error)
 		return;
 	if (tracked->thread_execs != execs && !targets_probed(session, tracked))
-		log_warning("PID %d was replaced by a thread other than the main one, and nothing "
-			    "that leakmon knows is mapped yet: it is scanned again before the "
-			    "next report",
-			    tracked->probes.pid);
+		log_warning(
+			"PID %d: a thread replaced the program, and no known library is mapped yet: rescanned before the next report",
+			tracked->probes.pid);
 	else if (tracked->thread_execs != execs)
-		log_info("PID %d was replaced by a thread other than the main one: probed it "
-			 "again; earlier %s were missed",
-			 tracked->probes.pid, session->tracks_heap ? "allocations" : "threads");
+		log_info(
+			"PID %d was replaced by a thread other than the main one: probed it again; earlier %s were missed",
+			tracked->probes.pid, session->tracks_heap ? "allocations" : "threads");
 	else if (targets_probed(session, tracked) > before)
-		log_info("PID %d has mapped another %s: probed %zu more %s; earlier %s were "
-			 "missed",
+		log_info("PID %d has mapped another %s: probed %zu more %s; earlier %s were missed",
 			 tracked->probes.pid, session->tracks_heap ? "allocator" : "thread library",
 			 targets_probed(session, tracked) - before,
 			 session->tracks_heap ? "functions" : "places",

@@ -28,7 +28,7 @@ static int read_rules(const char *path, struct suppressions *accepted)
 	return error;
 }
 
-/* %p stands for our PID: of several runs, each has a file of its own. NULL: no memory. */
+/* Expands %p to our PID, so that parallel runs have separate files. NULL: out of memory. */
 static char *expand_path(const char *path)
 {
 	const char *at = strstr(path, "%p");

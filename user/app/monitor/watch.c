@@ -20,7 +20,7 @@
 #include "process/proc/memory_room.h"
 #include "trace/collect/event_streams.h"
 
-/* --trace: one line per call of an allocator. */
+/* --trace: prints one line per call of an allocator. */
 
 static void trace_print(FILE *out, const struct lm_event *event)
 {
@@ -36,7 +36,7 @@ static void trace_print(FILE *out, const struct lm_event *event)
 		(unsigned long long)event->size, (unsigned long long)event->address);
 }
 
-/* That calls are missing here. */
+/* Prints that calls are missing here. */
 static void trace_print_lost(FILE *out, uint64_t calls)
 {
 	fprintf(out, "lost: %" PRIu64 " calls came faster than they could be written\n", calls);
@@ -44,11 +44,11 @@ static void trace_print_lost(FILE *out, uint64_t calls)
 
 /* Reports at intervals, until interrupted or until the targets are gone. */
 
-/* For a run without end; every verdict and every sparkline is made of fewer. */
+/* Bounds an endless run; every verdict and every sparkline needs fewer points. */
 #define HISTORY_TIMES 120
-/* Memory for a report of a target, its names included, if it is not a giant. */
+/* Memory for a report of a target of ordinary size, with its names. */
 #define RESERVE_BYTES (4u << 20)
-/* That all of those that were killed together get to end. */
+/* Time for all processes killed together to end. */
 #define VICTIMS_WAIT_MS 1000
 
 struct watch {
@@ -56,18 +56,18 @@ struct watch {
 	struct events *events;
 	struct report_loop loop;
 	VEC(pid_t)
-	new_code; /* processes that came to code without rows, in the latest batch of events */
+	new_code; /* processes that ran code without rows, in the latest batch of events */
 	const struct run_hooks *hooks;
 	size_t targets_waited_for;
-	bool gone;		       /* a live run knows that no target is left */
-	struct memory_reserve reserve; /* for the killed */
-	uint32_t stops;		       /* how often the launched program waited to be followed */
-	uint64_t calls_lost;	       /* --trace: that were said */
+	bool gone;		       /* a live run has no target left */
+	struct memory_reserve reserve; /* for reports of OOM kills */
+	uint32_t stops;	     /* how often the launched program has stopped to be followed */
+	uint64_t calls_lost; /* --trace: lost calls already printed */
 	bool command_ended;
-	int command_code; /* then: its exit status, or 128 + the signal that ended it */
+	int command_code; /* its exit status, or 128 + the signal that ended it */
 };
 
-/* A process that was forked by a traced one, or execed: it may join the targets, or leave them. */
+/* Handles a fork or an exec: the process may join or leave the targets. */
 static void on_arrival(struct watch *watch, const struct lm_event *event)
 {
 	struct arrival arrival = {.how = event->type == LM_EVENT_FORK ? "was forked" : "execed",
@@ -83,7 +83,7 @@ static void on_arrival(struct watch *watch, const struct lm_event *event)
 		targets_consider(&watch->session, pid, &arrival);
 }
 
-/* A walk came to code that was mapped a moment ago: perhaps an allocator, too. */
+/* Handles a stack walk into code mapped a moment ago, perhaps that of an allocator. */
 static void on_new_code(struct watch *watch, pid_t pid)
 {
 	struct tracked *tracked = targets_find(&watch->session, pid);
@@ -93,7 +93,7 @@ static void on_new_code(struct watch *watch, pid_t pid)
 		targets_attach_again(&watch->session, tracked);
 }
 
-/* Many threads come to the same code at once: it is read once for all of them. */
+/* Collects PIDs, because many threads reach the same code at once: it is read once for all. */
 static void note_new_code(struct watch *watch, pid_t pid)
 {
 	pid_t *slot;
@@ -116,7 +116,7 @@ static void on_victim(struct watch *watch, pid_t pid)
 	if (watch->hooks->leaves_kills)
 		return;
 	memory_reserve_give_up(&watch->reserve);
-	/* A busy parent hears of it when it has ended. */
+	/* A busy parent learns of the end late: search the ended targets, too. */
 	for (size_t i = 0; i < watch->session.targets.list.count && !tracked; i++) {
 		if (watch->session.targets.list.items[i].probes.pid == pid)
 			tracked = &watch->session.targets.list.items[i];
@@ -141,7 +141,7 @@ static void on_event(const struct lm_event *event, void *context)
 		trace_print(watch->session.emitter.out, event);
 }
 
-/* A line of its own, where they are missing. */
+/* Prints a line where calls are missing. */
 static void say_calls_lost(struct watch *watch)
 {
 	uint64_t lost = __atomic_load_n(watch->session.bpf.calls_lost, __ATOMIC_ACQUIRE);
@@ -174,8 +174,9 @@ static int watch_open(struct watch *watch, const struct session_options *options
 	if (error)
 		return error;
 	watch->session.hooks = hooks;
-	watch->stops = watch->session.launch.pid > 0; /* at its start: session_open has followed */
-	/* One report has no history. */
+	/* the stop at its start: session_open() has followed it */
+	watch->stops = watch->session.launch.pid > 0;
+	/* A single report has no history. */
 	watch->session.keeps_history =
 		(!hooks->take || hooks->targets_gone || hooks->needs_history ||
 		 options->output.push.to[PUSH_EVENTS].url) &&
@@ -202,7 +203,7 @@ static void watch_close(struct watch *watch)
 	report_loop_close(&watch->loop);
 }
 
-/* A killed process is shown once more, even if others have ended. */
+/* Writes a report that shows a killed process once more, even if ended ones are dropped. */
 static int write_report(struct watch *watch, enum report_cause cause, const char *label)
 {
 	const struct run_hooks *hooks = watch->hooks;
@@ -235,18 +236,20 @@ static int make_report(void *context, enum report_cause cause)
 	const struct run_hooks *hooks = watch->hooks;
 	int error;
 
-	/* A live run keeps what it has when all is gone, and wants nothing when it ends. */
+	/* A live run keeps its last data when all targets are gone, and makes no last report. */
 	if (watch->gone || (hooks->targets_gone && cause == REPORT_LAST))
 		return 0;
-	/* Events from before the request belong before the report. */
+	/* Events from before the request belong to the report. */
 	error = is_busy(watch) && cause != REPORT_LAST ? 0 : take_events(watch);
 	if (error)
 		return error;
 	return write_report(watch, cause, cause == REPORT_ASKED ? hooks->label : NULL);
 }
 
-/* Until they have ended, when nothing changes any more: their memory is being taken from them, and
- * they may hang in the kernel. */
+/*
+ * Waits until they have ended and their data no longer changes: their memory is being freed, and
+ * they may hang in the kernel.
+ */
 static void wait_for_victims(struct watch *watch)
 {
 	uint64_t deadline = monotonic_ns() + VICTIMS_WAIT_MS * 1000000ull;
@@ -262,7 +265,7 @@ static void wait_for_victims(struct watch *watch)
 	}
 }
 
-/* Soon, for it is given up with the next report. */
+/* Reports kills soon: their data goes after the next report. */
 static int report_victims(struct watch *watch)
 {
 	if (!watch->session.oom.list.count || !watch->hooks->takes_kills)
@@ -272,8 +275,8 @@ static int report_victims(struct watch *watch)
 }
 
 /*
- * Whether it was the BPF side that stopped the launched program, at an exec. It counts: an event
- * could be lost, and the program would stand for good.
+ * Returns whether the BPF side stopped the launched program, at an exec. It counts the stops: an
+ * event could be lost, and the program would stay stopped for ever.
  */
 static bool stopped_by_exec(struct watch *watch)
 {
@@ -290,14 +293,14 @@ static void note_end(struct watch *watch, pid_t pid, int status)
 		log_info("PID %d was killed by signal %d", pid, WTERMSIG(status));
 	else
 		log_info("PID %d exited with code %d", pid, WEXITSTATUS(status));
-	/* What a wish for the end has led to is no failure of its own. */
+	/* A requested end is not a failure of the command. */
 	watch->command_ended = !interrupt_check();
 	watch->command_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-	/* Its PID may be anybody's from here on. */
+	/* Its PID may be reused from here on. */
 	watch->session.launch.pid = -1;
 }
 
-/* The launched program stopped (after an exec) or ended. */
+/* Handles a stop (after an exec) or the end of the launched program. */
 static int on_child(void *context)
 {
 	struct watch *watch = context;
@@ -312,7 +315,7 @@ static int on_child(void *context)
 	return 0;
 }
 
-/* Nothing to report, and nothing that may come. */
+/* Returns whether nothing is left to report, now or later. */
 static bool all_gone(struct watch *watch)
 {
 	return !watch->session.selector && !watch->session.options->targets.come_later &&
@@ -352,7 +355,7 @@ static int wait_for(void *context, struct pollfds *fds)
 	return error;
 }
 
-/* A loading process is looked at again in time, and so is code that was made. */
+/* Wakes for loading processes and for generated code that are due. */
 static int timeout_ms(void *context)
 {
 	struct watch *watch = context;
@@ -373,7 +376,7 @@ static bool any_is_ready(const struct pollfd *fds, size_t count)
 	return false;
 }
 
-/* The work of the hooks, `fds` being their own. */
+/* Runs the hooks, with `fds` their own. */
 static int handle_hooks(struct watch *watch, const struct pollfd *fds, size_t count)
 {
 	const struct run_hooks *hooks = watch->hooks;
@@ -397,7 +400,7 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 
 	bool ends = any_is_ready(fds + TARGETS, watch->targets_waited_for);
 
-	/* An end follows what led to it, which may not have waked us. */
+	/* Events that precede an end may not have woken us: take them first. */
 	if (fds[EVENTS].revents || (ends && !is_busy(watch)))
 		error = take_events(watch);
 	if (!is_busy(watch)) {
@@ -415,7 +418,7 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 	return error ? error : handle_hooks(watch, fds + own, count - own);
 }
 
-/* An end that the loop had no turn for. */
+/* Reaps a launched program whose end the loop has not handled. */
 static void reap_command(struct watch *watch)
 {
 	pid_t pid = watch->session.launch.pid;
@@ -425,7 +428,7 @@ static void reap_command(struct watch *watch)
 		note_end(watch, pid, status);
 }
 
-/* Of a test that was to be checked and has not ended, nobody knows whether it would have failed. */
+/* Returns the exit code for a test that was interrupted: its result is unknown. */
 static int code_of_unfinished(const struct session_options *options, int code)
 {
 	int ended_by = interrupt_exit_code(0);
@@ -433,14 +436,13 @@ static int code_of_unfinished(const struct session_options *options, int code)
 	if (options->output.fail_over == UINT64_MAX && !options->output.junit)
 		return code;
 	log_warning("the command was interrupted, or still runs: its exit status is not known");
-	/* Ctrl-C and `kill -INT` are how people end a server that they test. */
+	/* Ctrl-C and `kill -INT` are the usual ways to end a server under test. */
 	return ended_by && ended_by != 128 + SIGINT ? ended_by : code;
 }
 
 /*
- * A wrapped command's exit status is leakmon's own, as that of env(1) and time(1), so that a test
- * that fails does so under leakmon, too: `code` shows only where the command succeeded, or where
- * leakmon itself failed.
+ * Returns a wrapped command's exit status, like env(1) and time(1), so that a failing test fails
+ * under leakmon, too: `code` counts only if the command succeeded, or if leakmon itself failed.
  */
 static int code_with_command(struct watch *watch, const struct session_options *options, int code)
 {

@@ -9,20 +9,27 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* What a burst may cost at once, in seconds of the promise: 20 ms of CPU time where that is 1 % of
- * a core. What the process has not lost so far is kept for it. */
+/*
+ * The cost allowed for one burst, in seconds of the promise: 20 ms of CPU time at 1 % of a core.
+ * Unused promise accumulates up to this.
+ */
 #define BURST_S 3.0
-/* A process may cost so many times its counted cost: see window_scheduler.c. */
+/* The real cost of probes may be this many times the counted cost: see window_scheduler.c. */
 #define UNCOUNTED 1.5
-/* The first pause between attempts: a program that starts, or fills a cache, allocates far more
- * than it does later. */
+/*
+ * The first pause between attempts: a program that starts, or fills a cache, allocates far more
+ * than later.
+ */
 #define RETRY_S 12.0
 #define RETRY_DOUBLES 6
-/* Of the promise, what the measured rate may use: rates vary. */
+/* The share of the promise that the measured rate may use: rates vary. */
 #define CHEAP_SHARE 0.5
-/* Cuts come no more often. */
+/* Minimum pause between cuts. */
 #define CUT_MIN_S 0.9
-/* Blocks are read so long after the counts: the newest have been filled in by then. */
+/*
+ * Pause between reading counts and reading blocks: by then the program has filled in the newest
+ * ones.
+ */
 #define GRACE_NS 10000000ull
 
 void exact_free(struct exact_tracking *exact)
@@ -38,7 +45,7 @@ bool exact_is_due(const struct exact_tracking *exact, double now_s)
 	return !exact->open && now_s >= exact->retry_s;
 }
 
-/* Per second, by counted costs. */
+/* Returns the cost, as a share of one core, that the counted hits may reach. */
 static double allowed(const struct exact_tracking *exact)
 {
 	return exact->promised / UNCOUNTED;
@@ -54,7 +61,7 @@ double exact_saved_s(const struct exact_tracking *exact, double watched_s)
 	return exact->promised * watched_s - exact->spent_s;
 }
 
-/* Asked by the thread that closes the probes, and by nobody else. */
+/* Called only by the thread that closes the probes. */
 static double left_s(void *context)
 {
 	struct exact_tracking *exact = context;

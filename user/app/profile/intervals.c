@@ -43,7 +43,7 @@ void count_sums_join(struct count_sums *total, const struct count_sums *part)
 	total->weight_most = fmax(total->weight_most, part->weight_most);
 }
 
-/* G. W. Hill, CACM 13 (1970), in its first terms; exact where there are few degrees. */
+/* G. W. Hill, CACM 13 (1970), first terms; a table of exact values for few degrees of freedom. */
 double student_t(double freedom)
 {
 	static const double few[] = {INFINITY, 12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469};
@@ -54,7 +54,7 @@ double student_t(double freedom)
 	return Z + (z3 + Z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * Z) / (96 * freedom * freedom);
 }
 
-/* For the sum over windows of count - rate * length, about zero. */
+/* Returns the variance of the sum over windows of count - rate * length, about zero. */
 static double residual_variance(const struct count_sums *counts, const struct window_sums *windows,
 				double rate)
 {
@@ -64,8 +64,8 @@ static double residual_variance(const struct count_sums *counts, const struct wi
 }
 
 /*
- * Work of a process at its own pace comes more slowly while probes slow it, work by the clock does
- * not. So a rate is at most what the windows' worth says, at least what the clock says.
+ * Probes slow work that a process does at its own pace, but not work by the clock. So the rate per
+ * unit of effective time is the upper bound, and the rate per clock time the lower.
  */
 static double clock_share(const struct window_sums *windows)
 {
@@ -82,7 +82,8 @@ struct interval interval_rate(const struct count_sums *counts, const struct wind
 	rate.estimate = counts->sum / windows->time_s;
 	between = residual_variance(counts, windows, rate.estimate);
 	variance = fmax(counts->weights2, between);
-	/* That counts scatter no more than chance has it needs no windows to be known. */
+	/* Counts that scatter no more than chance need no degrees of freedom from the number of
+	 * windows. */
 	if (between > counts->weights2)
 		quantile = student_t(windows->windows - 1);
 	if (isinf(quantile))
@@ -165,7 +166,7 @@ struct interval interval_survival(const struct life_cell *cells, size_t from, si
 	return interval_share(survival, samples);
 }
 
-/* The square of the distance of a limit on the scale of logarithms. */
+/* Returns the squared distance of a limit on the logarithmic scale. */
 static double distance2(double estimate, double limit)
 {
 	double distance = log(limit / estimate);

@@ -14,7 +14,7 @@
 #include "process/proc/maps.h"
 #include "process/proc/process_memory.h"
 
-/* Read at once; the kernel takes up to 1024 (UIO_MAXIOV). */
+/* Blocks per read; the kernel accepts up to 1024 (UIO_MAXIOV). */
 #define BATCH 512
 /* Documentation/admin-guide/mm/pagemap.rst */
 #define PAGEMAP_PRESENT (1ull << 63)
@@ -25,11 +25,11 @@ int look_open(struct look *look)
 	return siphash_key_make(&look->key);
 }
 
-/* The pages of a process, and what it has mapped if that had to be asked. */
+/* The page table of a process, and its mappings, if needed. */
 struct pages {
 	pid_t pid;
 	int pagemap;
-	uint64_t page, entry; /* the latest one */
+	uint64_t page, entry; /* the latest entry read */
 	bool known, has_maps;
 	struct maps maps;
 };
@@ -48,7 +48,7 @@ static uint64_t page_entry(struct pages *pages, uint64_t address)
 	return entry;
 }
 
-/* For what is in no page: unmapped, unless the mappings have it. */
+/* Returns the state of an address without a page: unmapped, unless a mapping contains it. */
 static enum look_state absent_state(struct pages *pages, uint64_t address)
 {
 	if (!pages->has_maps) {
@@ -59,15 +59,15 @@ static enum look_state absent_state(struct pages *pages, uint64_t address)
 	return maps_find(&pages->maps, address) ? LOOK_ABSENT : LOOK_UNMAPPED;
 }
 
-/* A few bytes of the process. */
+/* A few bytes of the process to read. */
 struct piece {
 	uint64_t address;
 	size_t bytes;
 	void *into;
-	enum look_state state; /* LOOK_READ: they are there */
+	enum look_state state; /* LOOK_READ: they were read */
 };
 
-/* LOOK_READ if all of what is to be read is there. */
+/* Returns LOOK_READ if all bytes of the piece are present. */
 static enum look_state piece_state(struct pages *pages, const struct piece *piece)
 {
 	uint64_t last = piece->address + (piece->bytes ? piece->bytes - 1 : 0);
@@ -84,8 +84,10 @@ static enum look_state piece_state(struct pages *pages, const struct piece *piec
 	}
 }
 
-/* BATCH of them at most. What cannot be read has been unmapped a moment ago: the others are read
- * without it. 0 or -errno. */
+/*
+ * Reads at most BATCH pieces. A piece that cannot be read was unmapped a moment ago: the others are
+ * read without it. Returns 0 or -errno.
+ */
 static int pieces_read(struct pages *pages, struct piece *pieces, size_t count)
 {
 	struct iovec local[BATCH], remote[BATCH];
@@ -127,7 +129,7 @@ static bool is_uniform(const unsigned char *bytes, size_t size)
 	return true;
 }
 
-/* Some blocks, and what is read of them. */
+/* Some blocks and the bytes read of them. */
 struct group {
 	const struct look_request *requests;
 	struct look_result *results;
@@ -136,9 +138,10 @@ struct group {
 	union {
 		unsigned char contents[BATCH][LOOK_BYTES];
 		struct {
-			uint64_t heads[BATCH][3]; /* the size before a block, and its first words */
-			uint64_t sizes[BATCH];	  /* of the chunk behind it */
-			size_t blocks[BATCH];	  /* that have these pages */
+			/* the size field before a block, and its first words */
+			uint64_t heads[BATCH][3];
+			uint64_t sizes[BATCH]; /* of the next chunk */
+			size_t blocks[BATCH];  /* indexes of the blocks with these chunks */
 		};
 	};
 };
@@ -175,7 +178,10 @@ static int look_at_contents(const struct look *look, struct pages *pages, struct
 #define CHUNK_PREVIOUS_IN_USE 1u
 #define CHUNK_MAPPED 2u
 
-/* By the word before it. A rest that is too small for a chunk goes with the block. */
+/*
+ * Returns the chunk size from the word before the block; 0: not one of glibc's. A remainder too
+ * small for a chunk belongs to the block.
+ */
 static uint32_t chunk_of(uint64_t head, uint64_t size)
 {
 	uint64_t least = size + 8 <= CHUNK_LEAST
@@ -195,7 +201,7 @@ static bool wants_chunk(const struct look_request *request, const struct look_re
 	       request->address % CHUNK_ALIGN == 0 && request->address > CHUNK_ALIGN;
 }
 
-/* The chunks of the blocks that are there; *found gets how many. */
+/* Reads the chunks of the blocks that are present; *found is set to their number. */
 static int heads_read(struct pages *pages, struct group *group, size_t *found)
 {
 	size_t count = 0;
@@ -212,7 +218,7 @@ static int heads_read(struct pages *pages, struct group *group, size_t *found)
 	return pieces_read(pages, group->pieces, count);
 }
 
-/* Changed heads: those blocks are gone. The others stay in the group. */
+/* Marks blocks freed whose heads have changed; the others stay in the group. */
 static size_t heads_take(struct group *group, size_t count)
 {
 	size_t left = 0;
@@ -237,7 +243,10 @@ static size_t heads_take(struct group *group, size_t count)
 	return left;
 }
 
-/* The next chunk says whether the one before it is in use. Those that are stay in the group. */
+/*
+ * Reads the next chunks, whose flag says whether the block is in use. Blocks in use stay in the
+ * group.
+ */
 static int next_chunks(struct pages *pages, struct group *group, size_t *count)
 {
 	size_t left = 0;
@@ -266,9 +275,10 @@ static int next_chunks(struct pages *pages, struct group *group, size_t *count)
 }
 
 /*
- * A free chunk in a thread's cache or a fast bin looks as if it were in use. Its first word leads
- * to the next one of the list, mangled with its own place (from glibc 2.32 on), which has the same
- * size; in a cache, the words behind both are the same key. The last one of a list leads to 0.
+ * Returns whether a chunk is in a thread's cache or a fast bin, where free chunks look in use. Its
+ * first word points to the next chunk of the list, of the same size, mangled with its own address
+ * (from glibc 2.32 on); in a cache, both chunks have the same key in their second word. The last
+ * pointer of a list is 0.
  */
 static bool is_listed(const struct look_request *request, const uint64_t head[3],
 		      const uint64_t next[3], bool is_there)
@@ -339,8 +349,8 @@ static int look_through(const struct look *look, struct pages *pages, struct gro
 }
 
 /*
- * For a process that is killed, memory goes page by page while it is still there (exit_mmap, and
- * the OOM reaper, which takes it from those that hang): what is not found then proves nothing.
+ * Returns whether a process is being killed: its memory then disappears page by page (exit_mmap,
+ * and the OOM reaper for processes that hang), so a missing page proves nothing.
  */
 static bool is_ending(pid_t pid)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Looks at blocks of a running process from outside: whether what stands at their beginning is what
- * stood there. Of the contents only a hash is kept, under a key that is made for the run and known
- * to nobody. Pages that are absent or swapped out are left so.
+ * Looks at blocks of a running process from outside: has the beginning of each block changed? Only
+ * a hash of the contents is kept, under a secret key made for the run. Absent or swapped pages are
+ * not touched.
  *
- * Of blocks of glibc's malloc its own state is read beside them: the size before each block, the
- * flag in the next chunk that says whether this one is in use, and whether it stands in a list of
- * free chunks. So a death is seen also where the contents stay (what is joined with the free chunk
- * before it, or with the top, is not written to), and distinguished from a write to what is alive.
+ * For blocks of glibc's malloc, its own state is read as well: the size before each block, the
+ * in-use flag in the next chunk, and membership in a list of free chunks. That detects a free even
+ * if the contents stay (a chunk merged with the free chunk before it, or with the top, is not
+ * written to), and distinguishes it from a write to a live block.
  * Source: glibc 2.26 to 2.43, malloc/malloc.c (struct malloc_chunk, tcache_entry, PROTECT_PTR).
  */
 #ifndef LEAKMON_PROFILE_LOOK_H
@@ -20,42 +20,43 @@
 
 #include "base/hash.h"
 
-/* So much of a block is looked at: allocators write to the beginning of what is freed. */
+/* Bytes examined at the beginning of a block: allocators write there when a block is freed. */
 #define LOOK_BYTES 64
 
 struct look_request {
 	uint64_t address, size;
-	bool find_chunk; /* look_result.chunk is wanted */
-	uint32_t chunk;	 /* what an earlier look found: look_result.freed is wanted; 0: it is not */
+	bool find_chunk; /* request look_result.chunk */
+	uint32_t chunk;	 /* chunk from an earlier look, to request look_result.freed; 0: do not */
 };
 
 enum look_state {
 	LOOK_READ,     /* `hash` and `uniform` are filled in */
-	LOOK_ABSENT,   /* its page is mapped, and holds nothing: never written, or given back */
-	LOOK_SWAPPED,  /* not to be known */
-	LOOK_UNMAPPED, /* its memory is gone */
+	LOOK_ABSENT,   /* its page is mapped but not present: never written, or given back */
+	LOOK_SWAPPED,  /* unknown */
+	LOOK_UNMAPPED, /* its memory is unmapped */
 };
 
 struct look_result {
 	enum look_state state;
 	uint64_t hash;
 	bool uniform; /* all bytes are equal */
-	/* The size of the chunk, if what stands before the block is what glibc has before blocks of
-	 * this size, else 0. By accident it may be so elsewhere: many must agree. */
+	/* The chunk size, if the word before the block is what glibc writes before blocks of this
+	 * size, else 0. Elsewhere it may match by accident: require many to agree. */
 	uint32_t chunk;
-	bool freed; /* the block is free, or its memory is cut in another way by now */
+	bool freed; /* the block is free, or its memory has been divided anew since */
 };
 
 struct look {
 	struct siphash_key key;
 };
 
-/* 0 or -errno. */
+/* Makes the key. Returns 0 or -errno. */
 int look_open(struct look *look);
 
 /*
- * Fills in one result for each request; they should ascend by address. 0; -ESRCH: the process is
- * gone, or being killed, and no result is of use; -EPERM: it may not be read; -ENOMEM.
+ * Fills in one result for each request; they should ascend by address. Returns 0; -ESRCH: the
+ * process is gone or being killed, and the results are invalid; -EPERM: it may not be read; or
+ * -ENOMEM.
  */
 int look_at(const struct look *look, pid_t pid, const struct look_request *requests, size_t count,
 	    struct look_result *results);

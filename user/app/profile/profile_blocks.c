@@ -14,7 +14,10 @@ static int by_address(const void *left, const void *right)
 	return (a->address > b->address) - (a->address < b->address);
 }
 
-/* Blocks from before the attach are left over from windows: their frees may have been missed. */
+/*
+ * Skip blocks older than the attach: they are left over from windows, and their frees may have been
+ * missed.
+ */
 static int list_tracked(const struct exact_tracking *exact, lm_process_key key,
 			struct profile_blocks *blocks)
 {

@@ -28,7 +28,10 @@ static int add_site(const struct profile_sources *sources, const struct profile_
 	return 0;
 }
 
-/* No block has outlived a collection: garbage of the heap may hold it (buffers, pages' records). */
+/*
+ * Downgrades verdicts if no block has outlived a full collection: garbage in the heap may hold the
+ * blocks (buffers, pages' records).
+ */
 static void doubt_garbage(struct profile_report_process *process)
 {
 	for (size_t i = 0; i < process->sites.count; i++) {
@@ -43,7 +46,10 @@ static void doubt_garbage(struct profile_report_process *process)
 	}
 }
 
-/* Blocks of each site to look up in the heap; its sites stand in the order of the target's. */
+/*
+ * Adds blocks of each site to look up in the heap; the report's sites are in the order of the
+ * target's.
+ */
 static void add_examples(const struct profile_target *target,
 			 struct profile_report_process *process)
 {
@@ -186,7 +192,10 @@ static void sum_up(const struct profile_sources *sources, struct profile_report 
 	report->form = emit_form(&sources->session->options->output);
 }
 
-/* For the choice of the next process: the growth of its sites or its memory, whichever is more. */
+/*
+ * Returns the growth that ranks the process for the next window: the larger of its sites' and its
+ * memory's.
+ */
 static double growth_of(const struct profile_report_process *process)
 {
 	double growth = 0;
@@ -196,7 +205,7 @@ static double growth_of(const struct profile_report_process *process)
 	return process->has_memory_growth ? fmax(growth, process->memory_growth_per_s) : growth;
 }
 
-/* While it is known what they were. */
+/* Counts OOM kills while the names of the processes are known. */
 static int count_kills(const struct profile_sources *sources)
 {
 	struct oom_kills *kills = &sources->session->oom;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From the figures of profiled processes to a named report. */
+/* Builds a named report from the figures of profiled processes. */
 #ifndef LEAKMON_PROFILE_PROFILE_BUILD_H
 #define LEAKMON_PROFILE_PROFILE_BUILD_H
 
@@ -9,21 +9,21 @@
 
 struct profile_sources {
 	struct session *session;
-	const struct profile_choice *choice; /* NULL: targets are named */
+	const struct profile_choice *choice; /* NULL: targets were named */
 	struct profile_target *const *targets;
 	size_t target_count;
 	const struct probe_calibration *calibration;
 	double limit;	/* --overhead */
-	bool held_back; /* leakmon's own CPU time is used up: windows wait */
+	bool held_back; /* leakmon's own CPU time is used up, so windows wait */
 	double now_s;
 	double detach_cpu_s; /* CPU time of the helper processes of probes */
-	/* CPU time of targets that are gone: cost of windows, and what it is a share of. */
+	/* CPU time of targets that are gone: the cost of windows, and their own use as its base. */
 	double spent_s, used_s;
 };
 
 /*
- * Fills *report but for its sequence, and updates the growth of each target. The last report waits
- * longer for line numbers. 0 or -ENOMEM; *report is to be freed in any case, and borrows names from
+ * Fills *report except its sequence, and updates the growth of each target. The last report waits
+ * longer for line numbers. Returns 0 or -ENOMEM; free *report in either case. It borrows names from
  * the session.
  */
 int profile_build(const struct profile_sources *sources, struct profile_report *report, bool last);

@@ -12,14 +12,14 @@
 #include "base/log.h"
 #include "base/units.h"
 
-/* As the triage's --near-limit by default. */
+/* The default of triage's --near-limit. */
 #define NEAR_LIMIT 0.9
 
 struct profile_choice {
 	const struct profile_options *options;
 	struct triage own, *triage;
 	struct profile_slots slots;
-	double charged_s, charged_before_s; /* CPU time that the triage's budget knows of */
+	double charged_s, charged_before_s; /* CPU time already in the triage's budget */
 };
 
 static int open_own(struct profile_choice *choice)
@@ -32,20 +32,20 @@ static int open_own(struct profile_choice *choice)
 		return error;
 	choice->own.limits.near_share = NEAR_LIMIT;
 	choice->triage = &choice->own;
-	log_info("no target: profiling what grows on this machine, %zu processes at most; first "
-		 "verdicts in about %.3g s",
-		 choice->slots.limit, GROWTH_READINGS_MIN * poll_s);
+	log_info(
+		"no target: profiling what grows on this machine, %zu processes at most; first verdicts in about %.3g s",
+		choice->slots.limit, GROWTH_READINGS_MIN * poll_s);
 	return 0;
 }
 
-/* Includes what others were charged since the last call. */
+/* Includes time that others have charged since the last call. */
 static void note_charged(struct profile_choice *choice)
 {
 	choice->charged_s = triage_cpu_s();
 	choice->charged_before_s = choice->triage->escalation_cpu_s;
 }
 
-/* Windows and reports are no reason for the triage to shed anything. */
+/* Charges our time as escalation, so that windows and reports never make the triage shed work. */
 static void charge(struct profile_choice *choice)
 {
 	double others_s = choice->triage->escalation_cpu_s - choice->charged_before_s;
@@ -72,7 +72,7 @@ struct profile_choice *profile_choice_new(const struct profile_options *options)
 		free(choice);
 		return NULL;
 	}
-	/* Time spent on loading is not the triage's. */
+	/* Time spent on loading does not count against the triage. */
 	choice->triage->escalation_cpu_s = triage_cpu_s();
 	note_charged(choice);
 	return choice;
@@ -92,8 +92,7 @@ static void leave(struct profile_choice *choice, struct session *session, struct
 {
 	struct tracked *tracked = targets_find(session, slot->pid);
 
-	log_info("PID %d is no longer profiled: another one grows, or is close to a memory "
-		 "limit",
+	log_info("PID %d is no longer profiled: another one grows, or is close to a memory limit",
 		 slot->pid);
 	if (tracked && tracked->start_ticks == slot->start_ticks)
 		targets_end(session, tracked);
@@ -150,8 +149,10 @@ static int join(struct profile_choice *choice, struct session *session,
 	return error == -ENOMEM ? error : 0;
 }
 
-/* A suspect, in order of rank, or a process near its memory limit: it goes on, or joins if there is
- * a slot. */
+/*
+ * Keeps, or admits if there is a slot, a suspect, in order of rank, or a process near its memory
+ * limit.
+ */
 static int consider(struct profile_choice *choice, struct session *session,
 		    const struct triage_entry *entry, pid_t busy, bool near)
 {
@@ -165,7 +166,7 @@ static int consider(struct profile_choice *choice, struct session *session,
 		return 0;
 	chosen = profile_slots_find(&choice->slots, entry->pid, member->reading.start_ticks);
 	if (chosen && !chosen->refused && !targets_find(session, entry->pid)) {
-		/* It has become another program. */
+		/* It has executed another program. */
 		profile_slots_release(&choice->slots, chosen);
 		chosen = NULL;
 	}
@@ -192,7 +193,7 @@ static int choose(struct profile_choice *choice, struct session *session, pid_t 
 	profile_slots_expire(&choice->slots, triage_now(choice->triage), is_alive, choice);
 	for (size_t i = 0; i < choice->slots.list.count; i++)
 		choice->slots.list.items[i].near_limit = false;
-	/* The one that ends soonest comes first. */
+	/* The process that will reach its limit soonest comes first. */
 	for (size_t i = 0; i < report.limits.count && !error; i++)
 		error = consider(choice, session, &report.limits.items[i].entry, busy, true);
 	for (size_t i = 0; i < report.processes.count && !error; i++)

@@ -18,50 +18,59 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* How often the loop looks: without a window, in one, and while its probes go. At first it looks
- * whether the process works in bursts: in a window, one would cost it most. */
+/*
+ * Pause between the loop's checks: without a window, in one, and while its probes are detached. At
+ * first it checks more often for bursts: a window in a burst costs the process most.
+ */
 #define TICK_S 0.1
 #define TICK_FIRST_S 0.02
 #define FIRST_S 60.0
 #define TICK_OPEN_S 0.01
 #define TICK_DETACHING_S 0.02
-/* How often a process's memory is read. */
+/* Pause between readings of a process's memory. */
 #define MEMORY_EVERY_S 5.0
-/* A process that cannot be probed is asked again after so long, and longer each time. */
+/* Pause before a process that could not be probed is retried; it grows each time. */
 #define REFUSED_S 10.0
 #define REFUSED_MAX_S 600.0
-/* Hits cost programs 0.8 to 1.3 times what the calibration has it (dripper at four paces, on a
- * machine with other load): a limit takes them for so much dearer. And no window is worth less than
- * the rest of its time. */
+/*
+ * Hits cost programs 0.8 to 1.3 times the calibrated cost (dripper at four paces, on a machine with
+ * other load): limits assume this factor. A window counts as at least the rest of its time.
+ */
 #define HITS_DEARER 1.25
 #define SLOWED_MAX 0.9
-/* For all processes: blocks that are followed, 56 bytes each, and sites, 0.7 KB each, and 4.1 KB
- * more where blocks have outlived a window. */
+/*
+ * Limits over all processes: followed blocks, 56 bytes each; and sites, 0.7 KB each, plus 4.1 KB
+ * where blocks have outlived a window.
+ */
 #define SAMPLES_MAX 65536
 #define SITES_MAX 4096
-/* Processes that are tracked exactly at a time: each has a thread that watches its cost. */
+/* Maximum number of processes under exact tracking: each has a thread that watches its cost. */
 #define EXACT_MOST 16
-/* Of leakmon's limit, the share for cuts of exact tracking. */
+/* The share of leakmon's limit for cuts of exact tracking. */
 #define CUTS_SHARE 0.5
-/* Of the room for blocks, the share that all exact tracking may fill with what is not followed. */
+/*
+ * The share of the room for blocks that all exact tracking together may fill with unfollowed
+ * blocks.
+ */
 #define EXACT_ROOM_SHARE 0.5
 
 struct profile_run {
 	const struct profile_options *options;
 	struct session *session;
-	struct profile_choice *choice; /* NULL: targets are named */
+	struct profile_choice *choice; /* NULL: targets were named */
 	struct look look;
 	struct probe_calibration calibration;
 	VEC(struct profile_target *) targets; /* owned */
 	struct profile_window_run window;
-	struct profile_target *open; /* that has a window; NULL: none */
+	struct profile_target *open; /* the target with an open window, or NULL */
 	struct window_scheduler scheduler;
-	bool held_back;			/* leakmon has used up what it may: windows wait */
-	double cpu_begin_s, reported_s; /* CPU time of leakmon before the first one; for reports */
-	double births;			/* in the open one; negative: not known (yet) */
-	double cpu_s, hits_s;		/* of the same, when births began to count */
-	double births_hits_s;		/* what hits have cost it since, until births end */
-	double slowed_s;		/* by which its births took longer than they do alone */
+	bool held_back; /* leakmon's own limit is used up, so windows wait */
+	/* CPU time of leakmon before the first window; and of reports */
+	double cpu_begin_s, reported_s;
+	double births;	      /* in the open window; negative: unknown (so far) */
+	double cpu_s, hits_s; /* of the target, when births began to count */
+	double births_hits_s; /* cost of hits since, until births end */
+	double slowed_s;      /* by which probes prolonged the births phase */
 	int timer_fd;
 	uint64_t begin_ns, sequence, seed;
 	double spent_s, used_s; /* of targets that are gone */
@@ -127,7 +136,7 @@ static void target_free(struct profile_run *run, struct profile_target *target)
 	profile_target_free(target);
 }
 
-/* Those of the session, and whether they have ended. */
+/* Updates the list of targets from the session, and notes which have ended. */
 static int targets_follow(struct profile_run *run)
 {
 	struct session *session = run->session;
@@ -166,7 +175,7 @@ static size_t samples_of_all(const struct profile_run *run)
 	return samples;
 }
 
-/* The process with most gives half of it away. */
+/* Halves the samples of the process with most, until all fit. */
 static void bound_samples(struct profile_run *run)
 {
 	while (samples_of_all(run) > SAMPLES_MAX) {
@@ -182,7 +191,7 @@ static void bound_samples(struct profile_run *run)
 	}
 }
 
-/* Among the sites for which there is room, one process takes no more than half. */
+/* Returns the room for new sites of one process: at most half of the rest. */
 static size_t site_room(const struct profile_run *run)
 {
 	size_t sites = 0;
@@ -192,7 +201,7 @@ static size_t site_room(const struct profile_run *run)
 	return sites < SITES_MAX ? (SITES_MAX - sites) / 2 : 0;
 }
 
-/* Counts of the window, site by site. 0 or -ENOMEM. */
+/* A window's counts by site. */
 struct births {
 	VEC(struct window_births) list;
 	VEC(struct window_block) blocks;
@@ -236,7 +245,7 @@ static int by_address(const void *left, const void *right)
 	return (a->born_ns > b->born_ns) - (a->born_ns < b->born_ns);
 }
 
-/* The blocks that were born in the window, and all that are outstanding. */
+/* Lists the blocks born in the window, and all outstanding ones. Returns 0 or -ENOMEM. */
 static int list_blocks(const struct profile_window_run *window, struct births *births)
 {
 	for (size_t i = 0; i < window->blocks.list.count; i++) {
@@ -267,7 +276,7 @@ static bool is_followed(const struct outstanding *block, void *context)
 	return profile_index_has(context, block->address, block->born_ns);
 }
 
-/* Blocks that are not followed any more leave the live set: the next window has room. */
+/* Removes unfollowed blocks from the live set, to make room for the next window. */
 static int forget_others(struct profile_run *run, const struct profile_target *target,
 			 const struct outstanding_list *blocks)
 {
@@ -281,7 +290,7 @@ static int forget_others(struct profile_run *run, const struct profile_target *t
 	return error;
 }
 
-/* One look at one window's blocks. 0 or -ENOMEM: what cannot be read is left out. */
+/* Looks once at the blocks of one window. Returns 0 or -ENOMEM: unreadable blocks are left out. */
 static int look(struct profile_run *run, struct profile_target *target, size_t window)
 {
 	struct profiled *profiled = &target->profiled;
@@ -334,7 +343,10 @@ static int take_births(struct profile_run *run, struct profile_target *target,
 	return error;
 }
 
-/* Dropped blocks would be missing among the births: such a window does not count. */
+/*
+ * Returns whether blocks were dropped: the births would be incomplete, so the window does not
+ * count.
+ */
 static bool lost_some(const struct profile_window_run *window, struct profile_target *target)
 {
 	uint64_t lost = window->after.dropped - window->before.dropped;
@@ -343,19 +355,21 @@ static bool lost_some(const struct profile_window_run *window, struct profile_ta
 	return lost != 0;
 }
 
-/* A window came to nothing; only without memory that is the end of all. */
+/* Counts a failed window; only -ENOMEM ends the run. */
 static int miss(struct profile_target *target, int error)
 {
 	log_debug("PID %d: no window: %s", target->pid, strerror(-error));
-	if (error == -ESRCH) /* it has ended, and says so itself */
+	if (error == -ESRCH) /* it has ended, which is handled elsewhere */
 		return 0;
 	target->missed++;
 	target->missed_why = -error;
 	return error == -ENOMEM ? error : 0;
 }
 
-/* All that a window, or a part of exact tracking, has counted. *count: births, left as it is where
- * some were lost. */
+/*
+ * Takes all counts of a window, or of a part of exact tracking. *count: births, untouched if some
+ * were lost.
+ */
 static int absorb(struct profile_run *run, struct profile_target *target,
 		  const struct profile_window_run *window, double slowed_s, double *count)
 {
@@ -383,7 +397,7 @@ static int take_window(struct profile_run *run)
 	int error = profile_window_read(&run->window, run->session);
 
 	if (!error && target->key && !run->window.after.process)
-		error = -ESRCH; /* it ended in the window: what is known of it stays */
+		error = -ESRCH; /* it ended in the window: keep its figures */
 	if (error)
 		return miss(target, error);
 	if (target->key && run->window.after.process != target->key)
@@ -394,7 +408,10 @@ static int take_window(struct profile_run *run)
 	return error;
 }
 
-/* Opening it has failed: the process pays for it all the same, and is left alone for a while. */
+/*
+ * Handles a failure to open a window: the cost counts all the same, and the process is left alone
+ * for a while.
+ */
 static int refuse(struct profile_run *run, struct profile_target *target, int error)
 {
 	window_budget_spend(&target->budget,
@@ -432,7 +449,10 @@ static double cpu_used_s(const struct profile_run *run)
 	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + async_detach_cpu_s(run->window.detach);
 }
 
-/* One of those that are due, if leakmon has not used its own budget up; NULL: none. -ENOMEM. */
+/*
+ * Sets *next to a target that is due, if leakmon's own budget allows, or NULL. Returns 0 or
+ * -ENOMEM.
+ */
 static int next_target(struct profile_run *run, struct profile_target **next)
 {
 	_cleanup_free_ struct window_candidate *candidates =
@@ -443,8 +463,7 @@ static int next_target(struct profile_run *run, struct profile_target **next)
 	*next = NULL;
 	if (!candidates)
 		return -ENOMEM;
-	/* A screen costs more, and somebody waits before it: what the target may lose is limit
-	 * enough. */
+	/* A screen costs more, but a user waits for it: the targets' own limits suffice. */
 	run->held_back = !run->options->screen &&
 			 !window_scheduler_has_credit(&run->scheduler, now_of(run), total_s,
 						      total_s - run->reported_s);
@@ -465,7 +484,7 @@ static int next_target(struct profile_run *run, struct profile_target **next)
 	return 0;
 }
 
-/* After its last probe is out: all that it cost is known. */
+/* Accounts for the window after its last probe is detached: its whole cost is known. */
 static void account(struct profile_run *run)
 {
 	const struct profile_window_run *window = &run->window;
@@ -480,12 +499,12 @@ static void account(struct profile_run *run)
 		.births = run->births,
 	};
 
-	log_debug("PID %d: a window of %.1f ms, %.0f births: %.2f ms for the attach, %.2f ms for "
-		  "traps",
-		  run->open->pid, spent.births_s * 1000, fmax(spent.births, 0),
-		  spent.attach_s * 1000, spent.hits_s * 1000);
+	log_debug(
+		"PID %d: a window of %.1f ms, %.0f births: %.2f ms for the attach, %.2f ms for traps",
+		run->open->pid, spent.births_s * 1000, fmax(spent.births, 0), spent.attach_s * 1000,
+		spent.hits_s * 1000);
 	window_budget_spend(&run->open->budget, &spent);
-	/* A window that fell due since it opened did so by an older cost. */
+	/* If a window fell due meanwhile, that was by the old cost. */
 	run->open->is_due = false;
 	run->open = NULL;
 }
@@ -497,7 +516,7 @@ static void forget_ended(struct profile_run *run)
 
 		if (!target->ended || run->session->collect_options.keep_exited)
 			continue;
-		if (target == run->open) /* its probes are still on their way out */
+		if (target == run->open) /* its probes are still being detached */
 			account(run);
 		target_free(run, target);
 		run->targets.items[i] = run->targets.items[--run->targets.count];
@@ -510,9 +529,9 @@ static bool is_too_dear(const struct profile_run *run)
 }
 
 /*
- * Work of a process at its own pace becomes less in a window, by what the hits cost it: also where
- * it waits in between, for each round takes so much longer. What it does by the clock comes as
- * ever. Which one is unknown, so interval_rate() gets both.
+ * Returns the time by which probes prolonged the window: hits slow work that a process does at its
+ * own pace, even if it waits in between, since each round takes longer. Work by the clock is not
+ * slowed. Which of them it does is unknown, so interval_rate() gets both times.
  */
 static double slowed_by(const struct profile_run *run)
 {
@@ -560,7 +579,7 @@ static int tend_window(struct profile_run *run)
 	return 0;
 }
 
-/* In a window, nothing else: the process waits for it to end. */
+/* During a window nothing else is done: the process waits for it to end. */
 static bool is_busy(void *context)
 {
 	const struct profile_run *run = context;
@@ -569,14 +588,16 @@ static bool is_busy(void *context)
 	       run->window.stage == WINDOW_GRACE;
 }
 
-/* Probes may have gone at their deadline, while the window still waits to be read. */
+/*
+ * Accounts for probes that were detached at their deadline, even if the window is still to be read.
+ */
 static void part(struct profile_run *run)
 {
 	if (!is_busy(run) && profile_window_is_detached(&run->window) && run->open)
 		account(run);
 }
 
-/* -------- exact tracking, where it is cheap */
+/* -------- exact tracking, if cheap */
 
 static size_t exact_count(const struct profile_run *run)
 {
@@ -587,8 +608,10 @@ static size_t exact_count(const struct profile_run *run)
 	return count;
 }
 
-/* The share of a core that the process may lose to it: those that are profiled, or may be, have
- * --overhead of one core between them. Where somebody waits for an answer, each has that. */
+/*
+ * Returns the share of a core that the process may lose to exact tracking: all processes that are,
+ * or may be, profiled share --overhead of one core. In a hasty run each has it alone.
+ */
 static double exact_promise(const struct profile_run *run)
 {
 	size_t sharers = run->options->hasty ? 1
@@ -598,15 +621,17 @@ static double exact_promise(const struct profile_run *run)
 	return run->options->overhead / (double)MAX(sharers, 1);
 }
 
-/* What `watched_s` and the attempts so far have left for a burst. */
+/* Returns what is left for a burst after `watched_s` and the attempts so far. */
 static double exact_left_s(const struct profile_run *run, const struct profile_target *target)
 {
 	return run->options->hasty ? INFINITY
 				   : exact_saved_s(&target->exact, target->budget.watched_s);
 }
 
-/* Whether windows have shown that it is cheap; or, where the process is yet to earn a window that
- * could show it, whether it has saved up the worst that an attempt may cost. */
+/*
+ * Returns whether windows have shown exact tracking to be cheap; or, for a process that has not yet
+ * earned such a window, whether it has saved up the worst case of an attempt.
+ */
 static bool exact_is_affordable(const struct profile_run *run, const struct profile_target *target)
 {
 	const struct window_budget *budget = &target->budget;
@@ -620,7 +645,7 @@ static bool exact_is_affordable(const struct profile_run *run, const struct prof
 	       window_budget_burst_s(budget) < exact_left_s(run, target);
 }
 
-/* The two budgets of a hasty run are one. */
+/* A hasty run has one budget for both. */
 static void charge_exact(struct profile_run *run, struct profile_target *target, double cost_s)
 {
 	*(run->options->hasty ? &target->budget.spent_s : &target->apart_s) += cost_s;
@@ -669,7 +694,7 @@ static int end_part(struct profile_run *run, struct profile_target *target)
 	return error == -ENOMEM ? error : 0;
 }
 
-/* So that windows of other processes, and what comes, find room. */
+/* Removes unfollowed blocks to make room for windows of other processes, and for new blocks. */
 static int thin_exact(struct profile_run *run, struct profile_target *target)
 {
 	struct exact_tracking *exact = &target->exact;
@@ -729,7 +754,7 @@ static int tend_exact(struct profile_run *run, struct profile_target *target)
 	return cut_is_due(run, target) ? end_part(run, target) : 0;
 }
 
-/* -------- in between */
+/* -------- between windows */
 
 static int look_where_due(struct profile_run *run, struct profile_target *target)
 {
@@ -759,7 +784,7 @@ static int tend_target(struct profile_run *run, struct profile_target *target)
 	return error ? error : look_where_due(run, target);
 }
 
-/* Those that leave have not ended, and nobody reports them. */
+/* Adds and drops targets. Targets dropped by the choice have not ended, and are not reported. */
 static int choose_targets(struct profile_run *run)
 {
 	int error = targets_follow(run);
@@ -769,7 +794,7 @@ static int choose_targets(struct profile_run *run)
 		return error;
 	begin_s = cpu_used_s(run);
 	error = profile_choice_tend(run->choice, run->session, run->open ? run->open->pid : 0);
-	/* Somebody else's triage has a budget of its own. */
+	/* A triage of the caller has its own budget. */
 	if (run->options->triage)
 		run->cpu_begin_s += cpu_used_s(run) - begin_s;
 	for (size_t i = run->targets.count; i-- > 0;) {
@@ -838,7 +863,7 @@ static int tend(struct profile_run *run)
 	return error;
 }
 
-/* An open window is worth little beside a report on time; its probes must not wait for it. */
+/* Closes an open window early: a report on time matters more, and probes must not wait for it. */
 static int close_window(struct profile_run *run)
 {
 	struct timespec pause = {.tv_nsec = (long)run->window.grace_ns};
@@ -856,8 +881,10 @@ static int close_window(struct profile_run *run)
 	return error;
 }
 
-/* By an exec, or it is so long ago that its sites are others' by now. One that has just ended is
- * not: its last report is to come. */
+/*
+ * Returns whether the process has execed, or ended so long ago that its slot was reused. A process
+ * that has just ended returns false: its last report is still to come.
+ */
 static bool was_replaced(const struct bpf_side *bpf, lm_process_key key)
 {
 	for (uint32_t slot = 1; slot < *bpf->process_count && slot < bpf->max_processes; slot++) {
@@ -867,7 +894,7 @@ static bool was_replaced(const struct bpf_side *bpf, lm_process_key key)
 	return true;
 }
 
-/* Blocks of the last moment are in the report, as filled in as they are. */
+/* Ends exact tracking for the last report, with the latest blocks however complete. */
 static int close_exact(struct profile_run *run)
 {
 	int error = 0;
@@ -942,7 +969,7 @@ static int make_report(void *context, enum report_cause cause)
 		error = session_update_targets(session);
 	forget_ended(run);
 	targets_drop_ended(session);
-	/* The report of another run has a budget of its own. */
+	/* A report that another run makes has its own budget. */
 	if (run->options->triage)
 		run->cpu_begin_s += cpu_used_s(run) - begin_s;
 	else
@@ -970,7 +997,8 @@ static int begin(void *context, struct session *session)
 		return error;
 	}
 	run->calibration = probe_cost_guess();
-	/* Nobody is probed yet: the kernel counts what a program does for all of them together. */
+	/* Calibrate before anything is probed: the kernel's counter covers all probed programs
+	 * together. */
 	probe_cost_calibrate(&session->bpf, &session->target_config, &run->calibration);
 	if (run->options->session.targets.come_later) {
 		run->choice = profile_choice_new(run->options);

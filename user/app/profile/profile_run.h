@@ -5,7 +5,7 @@
 
 #include "app/profile/profile_options.h"
 
-/* Returns the exit code. */
+/* Runs a profile. Returns the exit code. */
 int profile_run(const struct profile_options *options);
 
 #endif

@@ -13,7 +13,7 @@
 
 #define MEMORY_POINTS 256
 
-/* A program without a runtime by then has none. */
+/* After this many looks a program without a runtime counts as native. */
 #define RUNTIME_LOOKS 3
 
 void garbage_watch_note(struct garbage_watch *watch, const struct heap_floor *floor, double now_s)
@@ -50,7 +50,7 @@ void profile_target_read_comm(struct profile_target *target)
 	process_read_comm(target->pid, 0, target->comm, sizeof(target->comm));
 }
 
-/* Anonymous memory of a process, also what is swapped out; -1: it cannot be read. */
+/* Returns bytes of anonymous memory of a process, including swap; -1: unreadable. */
 static double read_memory(pid_t pid)
 {
 	char path[64], line[256];

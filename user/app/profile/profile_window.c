@@ -11,8 +11,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* Probes go by themselves when the loop is held up for so long beyond the window's end. Reading the
- * live set takes 6 ms of CPU time, which on a machine that is busy are 100 ms. */
+/*
+ * The probes are removed automatically when the loop is this late after the window's end. Reading
+ * the live set takes 6 ms of CPU time, which is 100 ms on a busy machine.
+ */
 #define DEADLINE_SLACK_NS 300000000ull
 
 static uint64_t to_ns(double seconds)
@@ -35,7 +37,10 @@ void profile_window_free(struct profile_window_run *window)
 	window->detach = NULL;
 }
 
-/* Earlier findings about the target may no longer hold: all of it is looked at again. */
+/*
+ * Checks the target again from the beginning, because earlier findings may no longer hold, and sets
+ * the probes.
+ */
 static int renew_probes(struct session *session, struct tracked *tracked)
 {
 	pid_t pid = tracked->probes.pid;
@@ -49,9 +54,11 @@ static int renew_probes(struct session *session, struct tracked *tracked)
 			     &session->target_config, &session->bpf);
 }
 
-/* The process runs into probes from the first one on until a deadline takes them out, and a window
- * that is read late shows nothing. This thread sleeps for most of it, and is not to wait for a CPU
- * when it wakes. */
+/*
+ * Raises this thread's priority: the process runs into probes until they are removed, and a window
+ * that is read late is worthless. The thread sleeps most of that time, and must not wait for a CPU
+ * when it wakes.
+ */
 static void hurry(struct profile_window_run *window)
 {
 	urgency_begin(&window->urgency);
@@ -62,7 +69,7 @@ static void calm_down(const struct profile_window_run *window)
 	urgency_end(&window->urgency);
 }
 
-/* Asked by the thread that closes the probes. */
+/* Called by the thread that closes the probes. */
 static double left_s(void *context)
 {
 	const struct profile_window_run *window = context;
@@ -88,7 +95,7 @@ int profile_window_set_probes(struct profile_window_run *window, struct session 
 	error = probe_cost_read(&session->bpf, pid, &window->hits_before);
 	if (!error)
 		error = renew_probes(session, tracked);
-	/* It goes as it came. */
+	/* Detaching costs as much as attaching. */
 	window->attach_s = 2 * (probe_thread_cpu_s() - begin_s +
 				(double)tracked->probes.attachments.apart_ns / 1e9);
 	window->open_ns = window->births_from_ns = window->births_to_ns = monotonic_ns();
@@ -125,7 +132,7 @@ int profile_window_open(struct profile_window_run *window, struct session *sessi
 	window->length_ns = to_ns(bounds->length_s);
 	window->next_ns = window->open_ns + window->grace_ns;
 	end_ns = window->open_ns + window->length_ns + 2 * window->grace_ns;
-	/* Also without probes, which then need no closing. */
+	/* After an error, too: then there are no probes to close. */
 	handed = profile_window_hand_over(window, session, pid,
 					  error ? 0 : end_ns + DEADLINE_SLACK_NS,
 					  error ? NULL : &guard);
@@ -191,7 +198,7 @@ bool profile_window_is_detached(struct profile_window_run *window)
 	return true;
 }
 
-/* When the thread began to take the probes out; now, if it has not. */
+/* Returns when the thread began to detach the probes, or now if it has not. */
 static uint64_t closed_ns(const struct profile_window_run *window)
 {
 	uint64_t closed_ns = async_detach_closed_ns(window->detach);
@@ -223,5 +230,5 @@ double profile_window_hits_s(const struct profile_window_run *window)
 		  (double)(now.count - window->hits_before.count) * window->trap_ns) /
 		 1e9;
 	used_s = clock_s(window->clock) - window->cpu_s;
-	return used_s > 0 ? fmin(hits_s, used_s) : hits_s; /* it may have ended */
+	return used_s > 0 ? fmin(hits_s, used_s) : hits_s; /* negative: it may have ended */
 }

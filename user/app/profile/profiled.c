@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 
-/* For each site and window: at its end, and from the third look on. */
+/* Samples kept per site and window: at its end, and from the third look on. */
 #define ADMIT_MOST 128
 #define ADMIT_LEAST 4
 #define YOUNG_AGE 3
@@ -16,9 +16,9 @@ static const size_t young_most[SAMPLE_DEAD] = {
 	[SAMPLE_CHANGED] = 8,
 };
 /*
- * For each site, of those that have settled: when more wait for the same look, some are let go. By
- * age, for what distinguishes a leak are the few that become old, and young ones come every second.
- * Beyond the age that is enough for a verdict, few will do.
+ * Settled samples kept per site: when more wait for the same look, some are dropped. The limit is
+ * per age, because the few old blocks identify a leak, while young ones arrive every second. Beyond
+ * the age that suffices for a verdict, few are enough.
  */
 static const double waiting_most[SAMPLE_DEAD] = {
 	[SAMPLE_UNTOUCHED] = 16,
@@ -61,7 +61,7 @@ void profiled_free(struct profiled *profiled)
 	*profiled = (struct profiled){.due_s = INFINITY};
 }
 
-/* In profiled->sites; -ENOENT. */
+/* Finds a site in profiled->sites. Returns 0 or -ENOENT. */
 static int site_find(const struct profiled *profiled, uint32_t index, uint32_t *found)
 {
 	const uint64_t *slot = hash_get(&profiled->by_index, index);
@@ -99,7 +99,7 @@ static int site_add(struct profiled *profiled, uint32_t index, uint32_t *found)
 static int take_births(struct profiled *profiled, const struct profile_window *window,
 		       const struct window_taken *taken)
 {
-	/* One that was left out once would seem to begin when it is let in. */
+	/* Once a site has been left out, admit none: an old site would seem new. */
 	size_t room = profiled->unfollowed ? 0 : taken->site_room;
 	uint32_t site;
 
@@ -140,9 +140,11 @@ static size_t site_run(const struct window_block *blocks, size_t count)
 	return run;
 }
 
-/* `wanted` of a site's blocks, in their order: each is as likely to be chosen as any other
- * (selection sampling; D. E. Knuth, The Art of Computer Programming 2, 3.4.2, algorithm S). Not
- * those of a site that is not followed. */
+/*
+ * Chooses `wanted` of a site's blocks, in their order, each with the same probability (selection
+ * sampling; D. E. Knuth, The Art of Computer Programming 2, 3.4.2, algorithm S). Ignores sites that
+ * are not followed.
+ */
 static int admit(struct profiled *profiled, struct sample_window *window,
 		 const struct window_block *blocks, size_t count, size_t wanted)
 {
@@ -313,7 +315,7 @@ void profiled_look_begin(const struct profiled *profiled, size_t window,
 		};
 }
 
-/* Whether these contents were met before, in this process and run. */
+/* Returns whether these contents have occurred before, in this process and run. */
 static bool is_common(struct profiled *profiled, const struct look_result *result)
 {
 	uint64_t *place = &profiled->contents[result->hash % PROFILE_CONTENTS];
@@ -323,7 +325,7 @@ static bool is_common(struct profiled *profiled, const struct look_result *resul
 	return met || result->uniform;
 }
 
-/* The first look: what stands in the blocks. */
+/* Records the contents at the first look. */
 static void note_contents(struct profiled *profiled, struct profile_sample *sample,
 			  const struct look_result *result)
 {
@@ -334,7 +336,7 @@ static void note_contents(struct profiled *profiled, struct profile_sample *samp
 	profiled->chunks += result->chunk != 0;
 	profiled->no_chunks += result->state == LOOK_READ && !result->chunk;
 	if (result->state != LOOK_READ && !sample->absent)
-		sample->state = SAMPLE_CHANGED; /* nothing can be compared with */
+		sample->state = SAMPLE_CHANGED; /* nothing to compare with */
 }
 
 static bool is_same(const struct profile_sample *sample, const struct look_result *result)
@@ -427,7 +429,7 @@ static size_t sample_run(const struct sample_window *window, size_t first)
 	return run;
 }
 
-/* Among the samples in one state `wanted` go on; those that do weigh for the others. */
+/* Keeps `wanted` of the samples in one state; they take over the weight of the others. */
 static size_t keep_some(struct profiled *profiled, struct profile_sample *samples, size_t count,
 			unsigned state, size_t wanted)
 {
@@ -451,8 +453,10 @@ static size_t keep_some(struct profiled *profiled, struct profile_sample *sample
 	return kept;
 }
 
-/* Sets `waiting` of the sites that a window has samples of: samples of other windows that have been
- * looked at at this age, and not since. */
+/*
+ * Sets `waiting` of the sites with samples in a window: the number of samples of other windows
+ * whose latest look was at this age.
+ */
 static void count_waiting(struct profiled *profiled, const struct sample_window *window)
 {
 	for (size_t i = 0; i < window->samples.count; i++) {
@@ -471,7 +475,7 @@ static void count_waiting(struct profiled *profiled, const struct sample_window 
 	}
 }
 
-/* Some are not followed any further, and others weigh for them. */
+/* Drops some samples at random; the others take over their weight. */
 static size_t let_go(struct profiled *profiled, const struct profile_site *site, size_t age,
 		     struct profile_sample *samples, size_t count, unsigned state)
 {
@@ -503,7 +507,7 @@ static size_t drop_dead(struct profile_sample *samples, size_t count)
 	return kept;
 }
 
-/* After a look: the blocks followed further. */
+/* Thins the samples of a site after a look, and returns how many are kept. */
 static size_t thin_site(struct profiled *profiled, const struct sample_window *window,
 			struct profile_sample *samples, size_t count)
 {
@@ -556,7 +560,7 @@ static size_t halve(struct profiled *profiled, const struct sample_window *windo
 	return kept;
 }
 
-/* How many samples a site has that has any. */
+/* Returns the mean number of samples of the sites that have any. */
 static double count_samples(struct profiled *profiled)
 {
 	size_t sites = 0;
@@ -594,7 +598,7 @@ static void window_remove(struct profiled *profiled, size_t i)
 	profiled->windows.items[i] = profiled->windows.items[--profiled->windows.count];
 }
 
-/* Ages that passed while nobody looked are left out: the next one sees what has become of it. */
+/* Advances to the next age. Ages missed meanwhile are skipped: the next look covers them. */
 static void to_next_age(struct profiled *profiled, size_t window, double now_s)
 {
 	struct sample_window *at = &profiled->windows.items[window];
@@ -602,7 +606,7 @@ static void to_next_age(struct profiled *profiled, size_t window, double now_s)
 	do {
 		at->age++;
 	} while (at->age < PROFILE_AGES && at->end_s + profile_age_s(at->age + 1) <= now_s);
-	/* Until it has settled, it also counts that nothing is left of it. */
+	/* An empty window also counts until it has settled. */
 	if (at->age >= PROFILE_AGES || (at->age > PROFILE_AGE_SETTLED && !at->samples.count))
 		window_remove(profiled, window);
 	find_next_due(profiled);

@@ -9,16 +9,21 @@
 #include "base/cleanup.h"
 #include "report/analyze/verdict.h"
 
-/* Less than this of what was there a quarter of the age before is a loss. */
+/* A drop below this share of the blocks at a quarter of the age is a loss. */
 #define FLAT_SHARE 0.9
 #define FLAT_LOW 0.6
-/* Among the blocks that outlive their window, so many must be among a leak's survivors: of memory
- * that is freed, a little is never used again, and looks the same for ever. */
+/*
+ * The share of blocks that outlive their window which must reach a leak's age: a little of the
+ * freed memory is never reused, and looks unchanged for ever.
+ */
 #define LEAK_SHARE 0.002
-/* A site of which so many unchanged blocks are dead does not leak; and it takes so many deaths. */
+/*
+ * A site with this share of dead blocks among the unchanged ones does not leak; and the least
+ * number of deaths for that.
+ */
 #define HIDDEN_DEAD_SHARE 0.5
 #define BURIALS_LEAST 2
-/* Estimates of what is recent want so many windows. */
+/* Estimates of recent rates need this many windows. */
 #define RECENT_WINDOWS 8
 #define LOOKED_WINDOWS 4
 
@@ -36,7 +41,7 @@ static double epoch_length_s(unsigned merges)
 	return ldexp(PROFILE_EPOCH_S, (int)merges);
 }
 
-/* The epoch of a time that the process's figures have room for. */
+/* Returns the epoch of a time within the range of the process's figures. */
 static size_t epoch_of(unsigned merges, double at_s)
 {
 	double epoch = fmax(at_s, 0) / epoch_length_s(merges);
@@ -64,7 +69,7 @@ static void settled_join(struct settled_epoch *epoch, const struct settled_epoch
 	epoch->bytes += next->bytes;
 }
 
-/* Neighbours become one; the second half is free then. */
+/* Joins neighbours; the second half becomes free. */
 #define EPOCHS_MERGE(epochs, join)                                                                 \
 	do {                                                                                       \
 		for (size_t i_ = 0; i_ < PROFILE_EPOCHS / 2; i_++) {                               \
@@ -85,7 +90,7 @@ static void process_make_room(struct process_figures *process, double at_s)
 	}
 }
 
-/* As often as the process was since. */
+/* Merges as often as the process has. */
 static void site_merge(struct site_figures *site, const struct process_figures *process)
 {
 	for (; site->merges < process->merges; site->merges++) {
@@ -146,8 +151,8 @@ void process_figures_looked(struct process_figures *process, const struct profil
 }
 
 /*
- * Swapped-out blocks count as those do that were looked at. Where that is nobody, it is taken for
- * alive, for nothing has touched it lately; but that is not certain.
+ * Adds swapped-out blocks in proportion to those that were looked at. If there are none of these,
+ * assumes swapped-out blocks alive, since nothing has touched them lately; that is not certain.
  */
 static struct look_tally with_untold(const struct look_tally *tally, enum survivor survivor)
 {
@@ -209,7 +214,7 @@ void site_figures_looked(struct site_figures *site, const struct process_figures
 		settled->bytes += untouched.bytes;
 }
 
-/* -------- what it says */
+/* -------- judgement */
 
 static const struct site_looks *looks_of(const struct site_figures *site)
 {
@@ -218,7 +223,7 @@ static const struct site_looks *looks_of(const struct site_figures *site)
 	return site->looks ? site->looks : &none;
 }
 
-/* One past the last epoch that has a window. */
+/* Returns the index after the last epoch with a window. */
 static size_t epochs_used(const struct process_figures *process, bool settled)
 {
 	size_t used = PROFILE_EPOCHS;
@@ -229,7 +234,7 @@ static size_t epochs_used(const struct process_figures *process, bool settled)
 	return used;
 }
 
-/* The first epoch of the latest third, or of so many windows that something can be said. */
+/* Returns the first epoch of the latest third, or an earlier one to get enough windows. */
 static size_t recent_from(const struct process_figures *process, bool settled)
 {
 	size_t used = epochs_used(process, settled), from = used - (used + 2) / 3;
@@ -262,19 +267,19 @@ static void judge_births(const struct site_figures *site, const struct process_f
 	judgement->birth_bytes_per_s = windows.time_s > 0 ? bytes / windows.time_s : 0;
 }
 
-/* From its first window to its latest. */
+/* Returns seconds from its first window to its latest. */
 static double followed_s(const struct process_figures *process)
 {
 	return process->last_s - process->first_s;
 }
 
-/* The share of the time that windows tracked. */
+/* Returns the share of that time covered by windows. */
 static double tracked_share(const struct process_figures *process)
 {
 	return process->tracked_s / fmax(followed_s(process), process->tracked_s);
 }
 
-/* The greatest age that `samples` blocks have come to, and all ages before it. */
+/* Returns the greatest age that at least `samples` blocks have reached, at all ages up to it. */
 static size_t oldest_age(const struct site_figures *site, enum survivor survivor, double samples)
 {
 	size_t age = 0;
@@ -285,7 +290,7 @@ static size_t oldest_age(const struct site_figures *site, enum survivor survivor
 	return age;
 }
 
-/* How fast blocks come that live to some age, which *age is set to, and their mean size. */
+/* Returns the rate at which blocks arrive that reach an age, with that *age and their mean size. */
 static struct interval arrivals(const struct site_figures *site,
 				const struct process_figures *process, enum survivor survivor,
 				size_t *age, double *mean_bytes)
@@ -315,10 +320,10 @@ static struct interval arrivals(const struct site_figures *site,
 }
 
 /*
- * For blocks that have not changed since they settled, the share that are dead by some age for all
- * that: an object that is made again where one was freed may look just like it. A window sees such
- * deaths when they fall into it, so each stands for as many as there are times as much time as was
- * tracked. One alone may be anything.
+ * Returns the share of unchanged, settled blocks that are nevertheless dead by some age: an object
+ * made again where one was freed may look the same. A window detects such deaths only within
+ * itself, so each counts in inverse proportion to the tracked share of time. A single one may be
+ * chance.
  */
 static double hidden_dead_share(const struct site_figures *site,
 				const struct process_figures *process, size_t age)
@@ -359,7 +364,7 @@ static void judge_growth(const struct site_figures *site, const struct process_f
 	growth.low = fmin(growth.low, telling.low) * alive;
 	growth.estimate *= alive;
 	judgement->growth_blocks_per_s = growth;
-	/* Where nothing settled there is no size but that of births. */
+	/* Without settled blocks, use the mean size of births. */
 	if (mean <= 0 && judgement->births_per_s.estimate > 0)
 		mean = judgement->birth_bytes_per_s / judgement->births_per_s.estimate;
 	judgement->growth_bytes_per_s =
@@ -384,7 +389,7 @@ static void judge_survival(const struct site_figures *site, struct site_judgemen
 		};
 }
 
-/* The last age that is at most a quarter of this one, but not before blocks have settled. */
+/* Returns the last age that is at most a quarter of this one, but at least the settled age. */
 static size_t quarter_age(size_t age)
 {
 	size_t from = PROFILE_AGE_SETTLED;
@@ -394,7 +399,7 @@ static size_t quarter_age(size_t age)
 	return from;
 }
 
-/* Nothing was lost between a quarter of the greatest age and that age. */
+/* Returns whether no blocks were lost between a quarter of the greatest age and that age. */
 static bool is_flat(const struct site_figures *site, enum survivor survivor)
 {
 	const struct life_cell *cells = looks_of(site)->cells[survivor];
@@ -407,15 +412,14 @@ static bool is_flat(const struct site_figures *site, enum survivor survivor)
 	share = interval_survival(cells, from, age);
 	if (share.estimate < FLAT_SHARE || share.low < FLAT_LOW)
 		return false;
-	/* A few blocks prove nothing, but may speak against it. */
+	/* A few blocks cannot prove it, but can refute it. */
 	return last == age || interval_survival(cells, age, last).high >= FLAT_LOW;
 }
 
 /*
- * The share of blocks that have died, by the deaths that were seen. One that a window has seen has
- * fallen into it, and so stands for as many as there are times as much time as was tracked. That
- * its address came again counts, too; so it may be too many, which is not distinguished. Those that
- * looks have seen stand for themselves.
+ * Returns the share of blocks that have died. A death detected by a window fell within it, and so
+ * counts in inverse proportion to the tracked share of time. A reused address counts as well, so
+ * the share may be too large. Deaths detected by looks count once.
  */
 static double dead_share(const struct site_figures *site, const struct process_figures *process,
 			 size_t age)
@@ -429,11 +433,10 @@ static double dead_share(const struct site_figures *site, const struct process_f
 	return fmin(seen - by_window + by_window / tracked_share(process), 1);
 }
 
-/* So many dead by the windows' ends, and they are short: the others will not live for minutes. */
+/* With this share dead by the end of their short windows, the others will not live for minutes. */
 #define SOON_DEAD_SHARE 0.05
 
-/* The share of blocks that died in the windows that they were born in: these deaths are all
- * seen. */
+/* Returns the share of blocks that died in the windows of their birth, where no death is missed. */
 static double soon_dead_share(const struct site_figures *site)
 {
 	double births = 0, left = (double)looks_of(site)->cells[SURVIVOR_UNDEAD][0].alive;
@@ -454,7 +457,7 @@ static bool is_leaking(const struct site_figures *site, const struct process_fig
 	       interval_survival(cells, 0, PROFILE_AGE_SETTLED).estimate >= LEAK_SHARE;
 }
 
-/* Some tables fill for hours: it takes as much as exact tracking does for a leak. */
+/* Some tables fill for hours: a verdict takes as much growth as with exact tracking. */
 static enum profile_verdict verdict_of_leak(const struct process_figures *process,
 					    struct site_judgement *judgement)
 {
@@ -470,7 +473,7 @@ static enum profile_verdict verdict_of_leak(const struct process_figures *proces
 	return PROFILE_LEAKING;
 }
 
-/* Blocks with all contents changed: dead, or in use? */
+/* Judges a site whose blocks have all changed: dead, or in use? */
 static enum profile_verdict verdict_of_changed(bool dead, size_t age,
 					       struct site_judgement *judgement)
 {

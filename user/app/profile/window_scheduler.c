@@ -7,44 +7,56 @@
 
 /* -------- the window budget of a process */
 
-/* "Lately": the time constant for CPU time, and the weight of the newest window. */
+/* The meaning of "lately": the time constant for CPU time, and the weight of the newest window. */
 #define LATELY_S 60.0
 #define NEWEST_WEIGHT (1.0 / 3)
-/* A window is long enough for so many births, and to track for so many times the attach's cost. */
+/* The length of a window aims at this many births, and at this multiple of the attach's cost. */
 #define BIRTHS_WANTED 2000.0
 #define ATTACH_TIMES 2.0
-/* But hits may not cost more than this: a process may free all day and allocate nothing. Nor more
- * than what the process earns in so long: the next window of one that hardly works would be minutes
- * away. */
+/*
+ * Upper limits of a window's hits: absolute, since a process may free all day and allocate nothing;
+ * and in seconds of earnings, so that a nearly idle process does not wait minutes for its next
+ * window.
+ */
 #define HITS_COST_MAX_S 0.02
 #define HITS_EARNED_IN_S 10.0
-/* A window may cost so many times its counted cost: the most where the kernel packs the process and
- * one that waits for it onto one CPU (see "What it costs" in user/doc/profile.md). */
+/*
+ * The real cost of a window may be this many times its counted cost: the worst case is where the
+ * kernel puts the process and one that waits for it on one CPU (see "What it costs" in
+ * user/doc/profile.md).
+ */
 #define UNCOUNTED 1.5
-/* A window is closed early at so many times its expected cost, and not before the minimum. The rest
- * of its bound is for the grace that follows. */
+/*
+ * A window is closed early at this multiple of its expected cost, but not below the minimum. The
+ * rest of its bound is for the grace that follows.
+ */
 #define SURPRISE 3.0
 #define ALLOWANCE_MIN_S 0.02
 #define ALLOWANCE_OF_BOUND 0.5
-/* How much more CPU time a process may use under probes than it was seen to use, before windows
- * have shown: on average, and in a burst. They have when it has worked for so long in them. */
+/*
+ * The assumed slowdown under probes until windows have measured it: on average, and in a burst.
+ * They have when the process has worked this long in them.
+ */
 #define FIRST_SLOWER 3.0
 #define BURST_SLOWER 5.0
 #define SHOWN_S 0.002
-/* So many windows, which have counted births for so long, show the rate of one that hardly
- * works. */
+/* This many windows, with births counted for this long, show the rate of a nearly idle process. */
 #define RATE_WINDOWS 2
 #define RATE_BIRTHS_S 1.0
-/* For an attach leakmon has not worked longer than this: one that took longer has waited. */
+/* An attach uses at most this much of leakmon's CPU time: a longer one has waited. */
 #define IDLE_ATTACH_MAX_S 0.03
-/* The first window comes so long, on average, after it is earned: somebody may wait for it. */
+/* The mean delay of the first window after it is earned: a user may be waiting. */
 #define FIRST_DELAY_S 0.5
-/* For so long a process may run into probes while the last ones are set, and when the bound is
- * reached, until they are out. */
+/*
+ * Time for which a process may run into probes while the last ones are set, and after the bound is
+ * reached, until they are detached.
+ */
 #define SETTING_S 0.01
 #define OVERRUN_S 0.01
-/* Overrun of the first window, which shows whether it works in bursts: a busy machine takes so long
- * to take probes out. */
+/*
+ * Overrun of the first window, before bursts are known: detaching takes this long on a busy
+ * machine.
+ */
 #define OVERRUN_FIRST_S 0.03
 
 /* splitmix64 (Sebastiano Vigna, public domain). */
@@ -84,7 +96,9 @@ double window_budget_attach_loss_s(const struct window_budget *budget, double at
 	return attach_s * fmin(budget->share, 1);
 }
 
-/* Loss of the process for an attach, or what leakmon's own part of it counts as. */
+/*
+ * Returns the loss of the process for an attach, or the part of leakmon's own time counted instead.
+ */
 static double attach_worth_s(const struct window_budget *budget)
 {
 	return fmax(window_budget_attach_loss_s(budget, budget->attach_s),
@@ -101,13 +115,15 @@ static double hits_cost_max_s(const struct window_budget *budget)
 	return fmin(HITS_COST_MAX_S, HITS_EARNED_IN_S * earned_per_s(budget));
 }
 
-/* Windows that met a program between its bursts have shown nothing. */
+/*
+ * Returns whether windows have measured the slowdown; windows between a program's bursts have not.
+ */
 static bool is_shown(const struct window_budget *budget)
 {
 	return budget->shown_s >= SHOWN_S;
 }
 
-/* Time in probes per second, on average. */
+/* Returns the expected time in probes per second, on average. */
 static double expected_loss(const struct window_budget *budget)
 {
 	if (is_shown(budget))
@@ -121,7 +137,8 @@ double window_budget_length_s(const struct window_budget *budget)
 
 	if (!budget->windows)
 		return PROFILE_WINDOW_MIN_S;
-	/* Long enough for both; a window that costs next to nothing gets the maximum. */
+	/* Choose the shortest length sufficient for both; a window that costs almost nothing gets
+	 * the maximum. */
 	if (loss > 0)
 		length = fmin(length, hits_cost_max_s(budget) / loss);
 	if (budget->births_per_s > 0)
@@ -136,13 +153,13 @@ double window_grace_s(double length_s)
 	return clamp(length_s * PROFILE_GRACE_SHARE, PROFILE_GRACE_MIN_S, PROFILE_GRACE_MAX_S);
 }
 
-/* In a burst, which most windows of a process that idles do not meet. */
+/* Returns the loss per second in a burst, which most windows of an idle process miss. */
 static double burst_loss(const struct window_budget *budget)
 {
 	return fmin(FIRST_SLOWER * sqrt(budget->share * budget->peak), 1);
 }
 
-/* Time for which a process may run into the probes of a window. */
+/* Returns the time for which a process may run into the probes of a window. */
 static double probed_s(double length_s)
 {
 	return SETTING_S + length_s + 2 * window_grace_s(length_s);
@@ -162,7 +179,10 @@ double window_budget_hits_per_s(const struct window_budget *budget)
 	return known ? budget->loss : INFINITY;
 }
 
-/* The cost of a window that meets the densest burst from its beginning, where none has yet. */
+/*
+ * Returns the cost of a window that meets the densest burst from its beginning; 0 once windows have
+ * measured it.
+ */
 double window_budget_burst_s(const struct window_budget *budget)
 {
 	if (is_shown(budget))
@@ -176,13 +196,13 @@ double window_budget_base_s(const struct window_budget *budget)
 	return fmax(budget->used_s, budget->floor * budget->watched_s);
 }
 
-/* What the process may have lost by now, less what it has. */
+/* Returns the allowed loss so far less the actual loss. */
 static double left_s(const struct window_budget *budget)
 {
 	return budget->promised * window_budget_base_s(budget) - budget->spent_s;
 }
 
-/* Less what it loses until probes that are too dear are out. */
+/* Subtract the loss until expensive probes are detached. */
 double window_budget_bound_s(const struct window_budget *budget)
 {
 	return left_s(budget) -
@@ -222,7 +242,7 @@ bool window_budget_step(struct window_budget *budget, double now_s, double cpu_s
 	budget->last_s = now_s;
 	if (first)
 		return false;
-	/* A short history has little weight. */
+	/* The weight of a short history is small. */
 	budget->watched_s += elapsed_s;
 	budget->used_s += used_s;
 	budget->share +=
@@ -232,13 +252,15 @@ bool window_budget_step(struct window_budget *budget, double now_s, double cpu_s
 	budget->hazard += elapsed_s * windows_per_s(budget);
 	if (budget->hazard < budget->next)
 		return false;
-	/* Also if it is not: else windows would open where the process has just been busy. */
+	/* Draw again even if it is not earned, or windows would open just after busy phases. */
 	draw_next(budget);
 	return window_budget_is_earned(budget);
 }
 
-/* For a window that ended before births counted, only the time in probes is known, and some of the
- * hits came while they were being set. */
+/*
+ * For a window that ended before births counted, only the time in probes is known, and some hits
+ * came while the probes were being set.
+ */
 static void learn_loss(struct window_budget *budget, const struct window_cost *cost, double weight)
 {
 	double loss = cost->hits_s / (SETTING_S + cost->open_s);
@@ -276,9 +298,9 @@ double window_budget_spent_share(const struct window_budget *budget)
 
 /* -------- the scheduler: one window at a time */
 
-/* Windows that each process gets before growth decides. */
+/* Windows for each process before growth decides. */
 #define FIRST_WINDOWS 3
-/* Share of the limit that is reserved for windows and looks. */
+/* Share of the limit reserved for windows and looks. */
 #define WINDOWS_SHARE 0.5
 
 void window_scheduler_init(struct window_scheduler *scheduler, double limit, double now_s)
@@ -353,7 +375,7 @@ size_t window_scheduler_next(struct window_scheduler *scheduler,
 	return scheduler->oldest_next || grows == count ? oldest : grows;
 }
 
-/* -------- slots: the processes that are followed */
+/* -------- slots: the followed processes */
 
 struct profile_slot *profile_slots_find(const struct profile_slots *slots, pid_t pid,
 					uint64_t start_ticks)

@@ -13,16 +13,20 @@
 #include "heap/threads/live_census.h"
 #include "process/proc/process_memory.h"
 
-/* An increase that may be the start of a leak: app/diagnose/conclude.h decides at the end. */
+/*
+ * Smallest increase of a count that may be the start of a leak: app/diagnose/conclude.h decides at
+ * the end.
+ */
 #define NOTICE_MIN 3
-/* The same of anonymous memory: less than what the conclusion needs in a minute. */
+/* Smallest such increase of anonymous memory: less than the conclusion requires in a minute. */
 #define NOTICE_BYTES (256u << 10)
-/* Of it, what must lie outside malloc: the session costs all system calls of the machine. And how
- * often that is read. */
+/*
+ * The share of it that must lie outside malloc, because the session slows all system calls of the
+ * machine; and the number of readings of that share.
+ */
 #define NOTICE_SHARE 0.25
 #define NOTICE_READINGS 4
-/* Entries of a page map that are read at once; and pages that are looked at in all: of what is
- * larger, the rest is taken for resident. */
+/* Page-map entries per read; and pages examined in all: beyond them, memory counts as resident. */
 #define PAGES_STEP 512
 #define PAGES_MAX (1u << 20)
 
@@ -32,18 +36,18 @@ struct beside_session {
 	struct session_options options;
 	struct session session;
 	bool attached;
-	/* Filled by the last reading. */
+	/* Set by the last reading. */
 	bool examined;
 	struct snapshot snapshot;
 	struct report report;
 	struct thread_census census;
-	uint64_t other_first, written_first; /* bytes of GROUP_OTHER, and of MEMORY_FILES_WRITTEN,
-					      * when it was opened */
-	uint64_t *resident;		     /* of each row of `report`; owned */
+	/* bytes of GROUP_OTHER and MEMORY_FILES_WRITTEN at the opening */
+	uint64_t other_first, written_first;
+	uint64_t *resident; /* resident bytes of each row of `report`; owned */
 };
 
 struct beside_row {
-	void (*choose)(struct tracking_options *tracking); /* what the session tracks */
+	void (*choose)(struct tracking_options *tracking); /* sets what the session tracks */
 	void (*examine)(struct beside_session *beside, const struct memory_process *last,
 			struct beside_evidence *evidence);
 };
@@ -108,7 +112,7 @@ static int take_created(struct beside_session *beside)
 	return error;
 }
 
-/* Those that ended and were not joined. */
+/* Finds threads that ended and were not joined. */
 static void examine_ended(struct beside_session *beside, struct beside_evidence *evidence)
 {
 	struct symbolizer *symbolizer = beside->session.stages.symbolizer;
@@ -133,7 +137,7 @@ static void examine_ended(struct beside_session *beside, struct beside_evidence 
 	evidence->ended = most;
 }
 
-/* The threads that were created since the session began and still live. */
+/* Finds live threads created since the session began. */
 static void examine_threads(struct beside_session *beside, const struct memory_process *last,
 			    struct beside_evidence *evidence)
 {
@@ -165,8 +169,10 @@ static void choose_mappings(struct tracking_options *tracking)
 	tracking->families[FAMILY_MAPPING] = true;
 }
 
-/* Bytes of anonymous memory between two addresses, with what is swapped out: in a mapping of a file
- * its written copies. */
+/*
+ * Returns bytes of anonymous memory between two addresses, including swap; in a file mapping, of
+ * its written copies.
+ */
 static uint64_t count_resident(pid_t pid, int pagemap_fd, const struct block *block, size_t *budget)
 {
 	uint64_t page = block->address / page_size(), end = page + block->size / page_size();
@@ -242,7 +248,7 @@ static const struct beside_row rows[] = {
 };
 _Static_assert(ARRAY_SIZE(rows) == BESIDE_MAX_, "a row for every family");
 
-/* No other event of the process is watched. */
+/* Opens a session for this family only. */
 static void beside_open(struct beside_session *beside)
 {
 	static const struct session_options defaults = SESSION_DEFAULTS;
@@ -260,7 +266,7 @@ static void beside_open(struct beside_session *beside)
 	beside->attached = pid && !session_open_beside(&beside->session, &beside->options);
 }
 
-/* NULL: out of memory. */
+/* Returns NULL when out of memory. */
 static struct beside_session *beside_add(struct diagnose_beside *beside, pid_t pid,
 					 enum beside_family family)
 {
@@ -282,7 +288,7 @@ void diagnose_beside_notice(struct diagnose_beside *beside, pid_t pid, enum besi
 		beside_add(beside, pid, family);
 }
 
-/* By a reading of memory: whether threads ended unjoined, and mappings grew. */
+/* Opens sessions if a reading of memory shows unjoined threads, or growth of mappings. */
 static void notice_growth(struct diagnose_beside *beside, const struct memory_process *first,
 			  const struct memory_process *now, double anonymous_growth)
 {

@@ -16,7 +16,7 @@
 #include "base/spawn.h"
 
 #define SAID_MAX (16u << 20)
-/* A heap of some GiB takes so long to be scanned once more. */
+/* Time to rescan a heap of some GiB. */
 #define HURRY_NS UINT64_C(30000000000)
 #define HURRY_STEP_NS 20000000
 

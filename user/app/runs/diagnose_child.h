@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * `leakmon diagnose` of one process, by another leakmon that runs beside this one for a minute:
- * the recording continues, and a failed answer leaves it intact.
+ * Runs `leakmon diagnose` of one process as a child, for about a minute: the recording continues,
+ * and a failed answer leaves it intact.
  *
  *	diagnose_child_start(&child, pid, reason);	one at a time
- *	if (diagnose_child_take(&child, &answer))	now and then: it never waits
+ *	if (diagnose_child_take(&child, &answer))	from time to time: it never waits
  */
 #ifndef LEAKMON_RUNS_DIAGNOSE_CHILD_H
 #define LEAKMON_RUNS_DIAGNOSE_CHILD_H
@@ -13,26 +13,31 @@
 #include <sys/types.h>
 
 struct diagnose_child {
-	pid_t child;	    /* 0: none runs */
-	pid_t pid;	    /* that it is about */
+	pid_t child;	    /* 0: not running */
+	pid_t pid;	    /* of the diagnosed process */
 	const char *reason; /* static: report/stored_diagnosis.h */
-	int fd;		    /* a file with what it says */
+	int fd;		    /* a file with its output */
 };
 
-/* 0 or -errno: then none runs. */
+/* Starts the child. Returns 0 or -errno; on error none runs. */
 int diagnose_child_start(struct diagnose_child *child, pid_t pid, const char *reason);
 
 /*
- * True: it has ended. *answer is then an object of "processes" in user/schema/diagnosis.schema.json
- * as text, which the caller frees; NULL: it had none.
+ * Returns true when the child has ended. *answer is then an object of "processes" in
+ * user/schema/diagnosis.schema.json as text, which the caller frees; NULL: no answer.
  */
 bool diagnose_child_take(struct diagnose_child *child, char **answer);
 
-/* Asks one that runs for the answer that it has by now, and waits for it, for some seconds; one
- * that needs longer is killed. Like diagnose_child_take(). */
+/*
+ * Asks a running child for its answer so far, and waits some seconds for it before killing it.
+ * Returns true and the answer as diagnose_child_take() does.
+ */
 bool diagnose_child_hurry(struct diagnose_child *child, char **answer);
 
-/* The answer in what it said; the caller frees it; NULL: there is none. Exposed for the tests. */
+/*
+ * Returns the answer within the child's output, NULL if there is none; the caller frees it. Exposed
+ * for the tests.
+ */
 char *diagnose_child_answer(const char *said);
 
 #endif

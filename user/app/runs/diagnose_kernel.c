@@ -19,29 +19,34 @@
 #include "trace/collect/event_streams.h"
 #include "trace/collect/kernel_objects.h"
 
-/* A process that has used less CPU time since the beginning has hardly called the kernel. */
+/* A process with less CPU time since the beginning has hardly called the kernel. */
 #define NOTICE_CPU_S 0.001
 #define NOTICE_SEGMENT_BYTES (256u << 10)
-/* Of a trial, what must stay of the kernel's objects, in bytes per second: less is no MiB in a
- * minute. */
+/*
+ * Bytes per second of the kernel's objects that must stay in a trial: less would be below a MiB per
+ * minute.
+ */
 #define TRIAL_BYTES_PER_S 8192.0
-/* What following may cost: the process, as a share of a core; and each CPU of the machine, in frees
- * per second. One that is not followed and its allocation cost about 70 ns (measured here): 1 %. */
+/*
+ * Limits of the cost: for the process, as a share of a core; and for each CPU of the machine, in
+ * frees per second. An object that is not followed costs about 70 ns at its allocation and free
+ * (measured here): 1 %.
+ */
 #define OWN_COST_MAX 0.01
 #define FREES_MAX 150000.0
-/* A burst at the beginning is none: so much more is allowed, in seconds. */
+/* Extra seconds of cost allowed for a burst at the beginning. */
 #define COST_GRACE_S 2.0
-/* When it costs the process too much, one object in eight of those before is followed. */
+/* When the process loses too much, the rate is divided by eight. */
 #define SHIFT_STEP 3
 #define SHIFT_MAX 9
-/* Rows that are named, the largest first. */
+/* Rows that get names, the largest first. */
 #define ROWS_MAX 64
 #define READINGS_MAX 64
 
 struct row_names {
 	struct site site;     /* the process's call stack */
-	struct frames frames; /* of that */
-	struct frames kernel; /* the function that allocated */
+	struct frames frames; /* of that stack */
+	struct frames kernel; /* the allocating function */
 };
 
 struct object_reading {
@@ -98,7 +103,7 @@ static void session_free(struct object_session *objects)
 	free(objects);
 }
 
-/* Nothing else of the process is watched. NULL: it cannot be. */
+/* Opens a session for these objects only. Returns NULL if it cannot. */
 static struct object_session *session_new(pid_t pid, uint32_t shift)
 {
 	static const struct session_options defaults = SESSION_DEFAULTS;
@@ -135,7 +140,7 @@ static const struct object_reading *latest(const struct object_session *objects)
 	return objects->reading_count ? &objects->readings[objects->reading_count - 1] : NULL;
 }
 
-/* Of a full series the last reading is replaced. */
+/* Reads the objects; in a full series the reading replaces the last one. */
 static bool session_read(struct object_session *objects)
 {
 	struct object_reading reading = {.at_s = seconds_of(objects)};
@@ -148,7 +153,7 @@ static bool session_read(struct object_session *objects)
 	return true;
 }
 
-/* Whether it costs the machine, or the process, too much. */
+/* Return whether the machine, or the process, loses too much. */
 static bool costs_machine(const struct object_reading *reading)
 {
 	return (double)reading->objects.frees >
@@ -174,9 +179,9 @@ static void watch_cost(struct kernel_watch *watch)
 	watch->shift += SHIFT_STEP;
 	watch->given_up = machine || watch->shift > SHIFT_MAX;
 	if (watch->given_up)
-		log_info("PID %d: the kernel allocates too often for its objects to be followed; "
-			 "try `leakmon kernel -s 100`",
-			 watch->pid);
+		log_info(
+			"PID %d: the kernel allocates too often for its objects to be followed; try `leakmon kernel -s 100`",
+			watch->pid);
 }
 
 /* -------- readings */
@@ -224,7 +229,7 @@ static double staying_bytes(const struct object_reading *reading)
 	return bytes;
 }
 
-/* After the trial: whether to go on. */
+/* Decides after the trial whether to continue. */
 static void end_trial(struct kernel_watch *watch)
 {
 	const struct object_reading *reading = latest(watch->session);
@@ -271,7 +276,7 @@ static const struct kernel_object_row *row_find(const struct object_reading *rea
 	return NULL;
 }
 
-/* The latest reading until then. */
+/* Returns the latest reading up to that time. */
 static const struct object_reading *reading_at(const struct object_session *objects, double at_s)
 {
 	const struct object_reading *found = &objects->readings[0];
@@ -351,7 +356,7 @@ static void name_rows(struct kernel_watch *watch, const struct kernel_object_row
 			 &objects->rows[objects->row_count], names);
 		objects->row_count++;
 	}
-	/* Again, with the lines that were found. */
+	/* Name them again, with the lines that were found. */
 	symbolizer_find_lines(objects->session.stages.symbolizer, session_lines_wait_ms(true));
 	for (size_t i = 0; i < objects->row_count; i++) {
 		struct row_names *names = &objects->names[i];
@@ -380,10 +385,10 @@ static void examine_objects(struct kernel_watch *watch, struct kernel_evidence *
 	qsort(sorted, last->list.count, sizeof(*sorted), by_bytes);
 	objects->symbols = last->list.count ? kernel_symbols_read(file) : NULL;
 	name_rows(watch, sorted, MIN(last->list.count, ROWS_MAX));
-	log_debug("PID %d: %llu objects counted, %llu missed, %llu dropped, one in %u; %llu frees "
-		  "of all processes in %.0f s",
-		  watch->pid, last->counts.births, last->counts.missed, last->counts.dropped,
-		  1u << watch->shift, (unsigned long long)last->frees, latest(objects)->at_s);
+	log_debug(
+		"PID %d: %llu objects counted, %llu missed, %llu dropped, one in %u; %llu frees of all processes in %.0f s",
+		watch->pid, last->counts.births, last->counts.missed, last->counts.dropped,
+		1u << watch->shift, (unsigned long long)last->frees, latest(objects)->at_s);
 	evidence->rows = objects->rows;
 	evidence->row_count = objects->row_count;
 	evidence->seconds = latest(objects)->at_s;

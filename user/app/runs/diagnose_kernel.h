@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What `leakmon diagnose` reads of the kernel for one process: things that /proc counts and
- * segments of System V shared memory, at both ends; and a session that follows the kernel's objects
- * by the process's call stacks. That one costs every allocation of the kernel some time: a process
- * that does nothing has none, and it is closed again after a trial in which next to nothing stayed,
- * or where there are too many.
+ * Readings of the kernel for one process of `leakmon diagnose`: counts from /proc and segments of
+ * System V shared memory, at both ends; and a session that follows the kernel's objects by the
+ * process's call stacks. The session slows every allocation in the kernel, so an idle process gets
+ * none, and it is closed after a trial in which almost nothing stayed, or if there are too many
+ * events.
  */
 #ifndef LEAKMON_RUNS_DIAGNOSE_KERNEL_H
 #define LEAKMON_RUNS_DIAGNOSE_KERNEL_H
@@ -13,11 +13,11 @@
 
 struct kernel_watch;
 
-/* NULL: out of memory. The first reading; `trial_s`: how long a trial lasts. */
+/* Takes the first reading; `trial_s`: length of the trial. Returns NULL when out of memory. */
 struct kernel_watch *kernel_watch_open(pid_t pid, double trial_s);
-/* Every few seconds. */
+/* Call it every few seconds. */
 void kernel_watch_notice(struct kernel_watch *watch);
-/* The last reading. *evidence is good until kernel_watch_close(). */
+/* Takes the last reading. *evidence is valid until kernel_watch_close(). */
 void kernel_watch_examine(struct kernel_watch *watch, struct kernel_evidence *evidence);
 void kernel_watch_close(struct kernel_watch *watch);
 

@@ -36,20 +36,25 @@
 #include "app/triage/process_reading.h"
 #include "app/triage/triage.h"
 
-/* How often the profile reports: progress, and when a look is due. */
+/* Interval of the profile's reports: for progress, and to check whether a look is due. */
 #define STEP_NS 1000000000ull
-/* A later look takes longer than an earlier one: there is more to read, and the machine may have
- * become busier. The last one begins so much earlier, but after this share of the time. */
+/*
+ * A later look takes longer than an earlier one: there is more to read, and the machine may have
+ * become busier. The last one begins this many looks before the end, but at most this share of the
+ * run.
+ */
 #define LOOK_MARGIN 1.5
 #define CLOSING_SHARE 0.25
-/* The answer comes at most so long after the time that was given. */
+/* Maximum delay of the answer after the given time. */
 #define ANSWER_WITHIN_S 30.0
-/* In less time, scans of a managed heap come first: loading probes of the kernel's allocators takes
- * the time that a third scan needs. */
+/*
+ * In a shorter run, scans of a managed heap come first: loading probes of the kernel's allocators
+ * takes the time of a third scan.
+ */
 #define KERNEL_BESIDE_SCANS_S 30
-/* Of the time, what a trial of the kernel's objects lasts. */
+/* The length of a trial of the kernel's objects, as a share of the run. */
 #define KERNEL_TRIAL_SHARE 0.15
-/* How often processes are read to find suspects, in seconds, and for which share of a core. */
+/* Seconds between polls of the processes to find suspects, and their share of a core. */
 #define TRIAGE_S 1.0
 #define GOROUTINE_READINGS 10
 #define COUNT_READINGS 30
@@ -61,7 +66,7 @@ struct subject {
 	char comm[16];
 	struct process_reading reading;
 	bool readable, ended;
-	struct container *container; /* owned; NULL: it is in none */
+	struct container *container; /* owned; NULL: not in a container */
 	struct memory_process first, last;
 	bool has_first, has_last;
 	struct memory_conclusion conclusion;
@@ -71,20 +76,20 @@ struct subject {
 	struct count_series thread_series, descriptor_series;
 	struct retain_result scans[DIAGNOSE_SCANS];
 	size_t scan_count;
-	double scan_s;	   /* the latest one took */
-	double left_out_s; /* the last one would have taken, and was left out; 0: it was not */
-	bool unscannable;  /* it was said */
+	double scan_s;	   /* duration of the latest scan */
+	double left_out_s; /* expected duration of the last scan if it was left out; else 0 */
+	bool unscannable;  /* already logged */
 	struct diagnose_beside beside;
 	struct kernel_watch *kernel;	      /* owned; NULL: out of memory */
 	const struct program_reader *program; /* NULL: it contains no runtime */
 	struct task_history task_history;
 	struct task_report goroutines; /* the latest */
 	struct heap_profile_history profile_history;
-	struct heap_profile heap_profile;    /* likewise */
+	struct heap_profile heap_profile;    /* the latest */
 	double readings[COUNT_READINGS + 2]; /* anonymous memory, in bytes */
 	size_t reading_count;
-	struct heap_tally *first_heap;	  /* of the first scan; owned; NULL: there was none */
-	uint64_t begin_ns, first_heap_ns; /* of the first look, and of the scan in it */
+	struct heap_tally *first_heap;	  /* of the first scan; owned; NULL: none */
+	uint64_t begin_ns, first_heap_ns; /* of the first look, and of its scan */
 	struct heap_growth growth, lost_growth;
 	uint64_t limit_bytes, limit_used_bytes;
 };
@@ -95,15 +100,15 @@ struct diagnose_run {
 	struct held_words *held; /* loaded with the first scan */
 	struct subject subjects[DIAGNOSE_PROCESSES_MAX];
 	size_t count;
-	size_t gone; /* others, that ended before they were subjects */
+	size_t gone; /* further ones, which ended before they became subjects */
 	uint64_t begin_ns;
-	/* Looks are readings and scans of all: how long the first one took, and the longest so
-	 * far. */
+	/* A look is a reading and a scan of all subjects: duration of the first, and of the longest
+	 * so far. */
 	double first_look_s, look_s;
 	double goroutines_due_s;
 	double counts_due_s;
-	unsigned put_off; /* looks, for probes that were just being taken out */
-	unsigned looked;  /* looks between the first and the last that are over or left out */
+	unsigned put_off; /* looks postponed because probes were being removed */
+	unsigned looked;  /* looks between the first and the last that are done or skipped */
 	bool begun, closing, done;
 	int error;
 	bool leaks;
@@ -186,7 +191,7 @@ static void look_at_counts(const struct diagnose_run *run, struct subject *subje
 		kernel_watch_notice(subject->kernel);
 }
 
-/* Without a stop, a few milliseconds of work. */
+/* Reads goroutines without stopping the process, in a few milliseconds. */
 static void read_goroutines(struct subject *subject, const struct maps *maps)
 {
 	struct task_report report = {0};
@@ -202,7 +207,7 @@ static void read_goroutines(struct subject *subject, const struct maps *maps)
 	subject->goroutines = report;
 }
 
-/* Its own heap profile; likewise without a stop. */
+/* Reads the process's own heap profile, without stopping it. */
 static void read_heap_profile(struct subject *subject, const struct maps *maps)
 {
 	struct heap_profile profile = {0};
@@ -218,7 +223,8 @@ static void read_heap_profile(struct subject *subject, const struct maps *maps)
 	subject->heap_profile = profile;
 }
 
-/* What a program's runtime keeps of itself; the heap profile at both ends alone. */
+/* Reads the figures of the program's runtime, and its heap profile if `profile`: at both ends of
+ * the run. */
 static void read_program(struct subject *subject, bool profile)
 {
 	_cleanup_(maps_free) struct maps maps = {0};
@@ -236,7 +242,9 @@ static void read_program(struct subject *subject, bool profile)
 
 /* -------- scans of the heap */
 
-/* Paths to blocks of the call stack that grew most, which are held: of so many, the oldest. */
+/*
+ * Paths are shown to this many reachable blocks of the call stack that grew most, the oldest ones.
+ */
 #define BLOCK_PATHS 8
 static int add_block_paths(struct retain *retain, const struct profile_blocks *blocks,
 			   const struct heap_growth *growth)
@@ -259,7 +267,7 @@ static int add_block_paths(struct retain *retain, const struct profile_blocks *b
 	return error;
 }
 
-/* Who allocated what the heap gained since the first scan. */
+/* Finds the allocators of the heap's growth since the first scan. */
 static int explain_growth(struct subject *subject, struct retain *retain,
 			  const struct profile_report_process *profile)
 {
@@ -271,10 +279,10 @@ static int explain_growth(struct subject *subject, struct retain *retain,
 	if (error || !subject->first_heap)
 		return error;
 	heap_tally_take(retain, tally);
-	/* Those of after the scan are no blocks of it, and are left out. */
+	/* Blocks allocated after the scan are not in it, and are ignored. */
 	if (profile)
 		error = profile_blocks_read(profile, subject->first_heap_ns, &blocks);
-	/* What was there at the first scan is no growth since. */
+	/* Blocks that existed at the first scan are not growth. */
 	if (blocks.exact)
 		blocks.since_ns = MAX(blocks.since_ns, subject->first_heap_ns);
 	if (!error)
@@ -285,15 +293,14 @@ static int explain_growth(struct subject *subject, struct retain *retain,
 		error = heap_growth_divide(subject->first_heap, tally, &survivors, false,
 					   &subject->growth);
 	for (size_t i = 0; i < MIN(subject->growth.sites.count, BLOCK_PATHS); i++)
-		log_debug("PID %d: site %u: %.0f bytes (%.0f to %.0f), %zu samples, born %.0f %.0f "
-			  "%.0f",
-			  subject->pid, subject->growth.sites.items[i].site,
-			  subject->growth.sites.items[i].bytes, subject->growth.sites.items[i].low,
-			  subject->growth.sites.items[i].high,
-			  subject->growth.sites.items[i].samples,
-			  subject->growth.sites.items[i].born[0],
-			  subject->growth.sites.items[i].born[1],
-			  subject->growth.sites.items[i].born[2]);
+		log_debug(
+			"PID %d: site %u: %.0f bytes (%.0f to %.0f), %zu samples, born %.0f %.0f %.0f",
+			subject->pid, subject->growth.sites.items[i].site,
+			subject->growth.sites.items[i].bytes, subject->growth.sites.items[i].low,
+			subject->growth.sites.items[i].high, subject->growth.sites.items[i].samples,
+			subject->growth.sites.items[i].born[0],
+			subject->growth.sites.items[i].born[1],
+			subject->growth.sites.items[i].born[2]);
 	if (!error)
 		error = heap_growth_divide(subject->first_heap, tally, &survivors, true,
 					   &subject->lost_growth);
@@ -304,7 +311,7 @@ static int explain_growth(struct subject *subject, struct retain *retain,
 	return error;
 }
 
-/* The same without a scan, if all was tracked. */
+/* Explains growth without a scan, if all blocks were tracked. */
 static void explain_tracked(struct subject *subject, const struct profile_report_process *profile)
 {
 	struct profile_blocks blocks = {0};
@@ -341,8 +348,10 @@ static int add_path(struct retain *retain, const struct retained_class *class)
 	return 0;
 }
 
-/* The path to the class that grew most, by what the scans so far and this one say; to all of them
- * where a container with a limit may explain their growth. */
+/*
+ * Adds the path to the class that grew most, according to the scans so far and this one; or to all
+ * growing classes, if a container with a limit may explain their growth.
+ */
 static int add_class_paths(const struct subject *subject, struct retain *retain,
 			   const struct retain_result *result)
 {
@@ -387,7 +396,7 @@ static int conclude_scan(struct diagnose_run *run, struct subject *subject, stru
 	return error ? error : retain_result_build(*retain, &wanted, result);
 }
 
-/* One more scan of its heap; in the last one, blocks of the profile (or NULL) are looked up. */
+/* Scans its heap once more; the last scan looks up the blocks of the profile (or NULL). */
 static void scan(struct diagnose_run *run, struct subject *subject,
 		 const struct profile_report_process *profile, bool last)
 {
@@ -414,13 +423,13 @@ static void scan(struct diagnose_run *run, struct subject *subject,
 	subject->scan_s = seconds_since(began_ns);
 	if (error && error != -ESRCH) {
 		subject->unscannable = true;
-		log_warning("PID %d: its heap cannot be scanned (%s): what holds memory is not "
-			    "known",
-			    subject->pid, strerror(-error));
+		log_warning(
+			"PID %d: its heap cannot be scanned (%s): what holds memory is not known",
+			subject->pid, strerror(-error));
 	}
 }
 
-/* Nobody waits for a scan that comes long after its time: what was tracked answers alone. */
+/* Skips a scan that would delay the answer too much: tracked blocks suffice then. */
 static void scan_last(struct diagnose_run *run, struct subject *subject,
 		      const struct profile_report_process *profile)
 {
@@ -508,7 +517,7 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 		diagnosis->verdict == DIAGNOSIS_GROWS || diagnosis->verdict == DIAGNOSIS_LEAKS;
 }
 
-/* Each as `--format json` has it. */
+/* Pushes each answer in the form of `--format json`. */
 static void push_answers(struct report_push *push, const struct diagnosis_report *report)
 {
 	for (size_t i = 0; push && i < report->count; i++) {
@@ -528,7 +537,7 @@ static void push_answers(struct report_push *push, const struct diagnosis_report
 	}
 }
 
-/* `profile`: NULL without one. 0, or -errno after a message. */
+/* Writes the answers. `profile`: NULL without one. Returns 0, or -errno after a message. */
 static int finish(struct diagnose_run *run, const struct profile_report *profile)
 {
 	const struct output_options *output = &run->options->profile.session.output;
@@ -561,7 +570,7 @@ static void clear_progress(void)
 		fputs("\r\033[K", stderr);
 }
 
-/* When the last look begins, so that the answer comes in time. */
+/* Returns when the last look must begin for the answer to be on time. */
 static double closing_at_s(const struct diagnose_run *run)
 {
 	double for_s = (double)run->options->for_ns / 1e9;
@@ -569,7 +578,7 @@ static double closing_at_s(const struct diagnose_run *run)
 	return for_s - MIN(run->look_s * LOOK_MARGIN, for_s * CLOSING_SHARE);
 }
 
-/* Whether the next report is the last one that is used. */
+/* Returns whether the next report is the last one used. */
 static bool closes(void *context)
 {
 	struct diagnose_run *run = context;
@@ -587,8 +596,10 @@ static bool seems_to_grow(const struct subject *subject)
 	return diagnose_objects_seem_to_grow(&evidence);
 }
 
-/* Managed heaps have a look in the middle, if there is time for one between the first and the last;
- * then two more where objects became more until there. */
+/*
+ * Takes looks at managed heaps: one in the middle, if time permits; then two more if the number of
+ * objects has risen by then.
+ */
 static void look_in_between(struct diagnose_run *run)
 {
 	static const double shares[] = {1.0 / 2, 2.0 / 3, 5.0 / 6};
@@ -613,8 +624,10 @@ static void look_in_between(struct diagnose_run *run)
 	run->look_s = MAX(run->look_s, seconds_since(run->begin_ns) - begun_s);
 }
 
-/* While probes are removed from a process, its memory map is locked: a stop would last until the
- * end of that, which is soon. */
+/*
+ * While probes are removed from a process, its memory map is locked: a stop would last until that
+ * ends, which is soon.
+ */
 #define PUT_OFF_MAX 5
 static bool is_bad_moment(struct diagnose_run *run, const struct profile_report *profile)
 {
@@ -624,7 +637,10 @@ static bool is_bad_moment(struct diagnose_run *run, const struct profile_report 
 	return false;
 }
 
-/* Once probes are set: blocks that the first scan does not have were all allocated under them. */
+/*
+ * Takes the first look after the probes are set, so that they see the allocation of every block
+ * missing from it.
+ */
 static int look_first(struct diagnose_run *run)
 {
 	size_t read = 0;
@@ -647,12 +663,12 @@ static int look_first(struct diagnose_run *run)
 	run->first_look_s = run->look_s = seconds_since(run->begin_ns);
 	if (read)
 		return 0;
-	log_error("no process can be read: it has ended, or is a kernel thread, or belongs to "
-		  "another user; run leakmon as root, or with CAP_SYS_PTRACE");
+	log_error(
+		"no process can be read: ended, kernel threads, or another user's; run leakmon as root or with CAP_SYS_PTRACE");
 	return -ESRCH;
 }
 
-/* Every second of the profile. */
+/* Called for every second of the profile. */
 static int take_profile(void *context, const struct profile_report *profile, bool last)
 {
 	struct diagnose_run *run = context;
@@ -698,7 +714,7 @@ static bool all_ended(const struct diagnose_run *run)
 	return true;
 }
 
-/* No probe could be set: what readings and scans say. */
+/* Waits if no probe could be set: readings and scans must suffice. */
 static int wait_without_profile(struct diagnose_run *run)
 {
 	double for_s = (double)run->options->for_ns / 1e9;
@@ -720,7 +736,7 @@ static int wait_without_profile(struct diagnose_run *run)
 	return run->done ? run->error : -EINTR;
 }
 
-/* One that is gone costs its own answer only. */
+/* Adds a subject. A process that has ended only loses its own answer. */
 static int add_subject(struct diagnose_run *run, pid_t pid)
 {
 	struct subject *subject = &run->subjects[run->count];
@@ -746,7 +762,7 @@ static int add_subject(struct diagnose_run *run, pid_t pid)
 	return 0;
 }
 
-/* Polls every process until the triage can judge. 0; -EINTR; -errno after a message. */
+/* Polls every process until the triage can judge. Returns 0, -EINTR, or -errno after a message. */
 static int watch_all(struct triage *triage)
 {
 	int error = 0;
@@ -764,7 +780,7 @@ static int watch_all(struct triage *triage)
 	return error;
 }
 
-/* Without a target: those that a triage ranks first, if they grow at all. */
+/* Finds subjects without a target: the triage's top suspects, if any grows. */
 static int find_suspects(struct diagnose_run *run)
 {
 	struct triage triage;
@@ -788,9 +804,9 @@ static int find_suspects(struct diagnose_run *run)
 			error = add_subject(run, entry->pid);
 	}
 	if (!error && !run->count && !run->gone)
-		log_info("no leak: none of %zu processes surely grew in %.0f s; for slow leaks run "
-			 "`leakmon`",
-			 report.processes.total, triage_now(&triage));
+		log_info(
+			"no leak: none of %zu processes surely grew in %.0f s; for slow leaks run `leakmon`",
+			report.processes.total, triage_now(&triage));
 	triage_close(&triage);
 	return error;
 }
@@ -805,9 +821,9 @@ static int select_subjects(struct diagnose_run *run)
 	error = selection_take(&run->options->profile.session.targets.chosen, &selection);
 
 	if (!error && selection.pids.count > DIAGNOSE_PROCESSES_MAX) {
-		log_error("%zu processes match: diagnose explains at most %d; name them with -p, "
-			  "`leakmon` shows which of them grow",
-			  selection.pids.count, DIAGNOSE_PROCESSES_MAX);
+		log_error(
+			"%zu processes match: diagnose explains at most %d; name them with -p, `leakmon` shows which of them grow",
+			selection.pids.count, DIAGNOSE_PROCESSES_MAX);
 		return -E2BIG;
 	}
 	for (size_t i = 0; i < selection.pids.count && !error; i++)
@@ -843,8 +859,9 @@ static void run_free(struct diagnose_run *run)
 	stages_close(&run->stages);
 }
 
-/* The subjects that live. Those that were found by name are named by their PIDs, too. 0 or
- * -ENOMEM. */
+/*
+ * Lists the PIDs of live subjects, even if they were selected by a pattern. Returns 0 or -ENOMEM.
+ */
 static int name_subjects(struct diagnose_run *run, struct selector_config *chosen)
 {
 	*chosen = (struct selector_config){0};
@@ -859,7 +876,7 @@ static int name_subjects(struct diagnose_run *run, struct selector_config *chose
 	return 0;
 }
 
-/* Whether one of them has ended that had not before. */
+/* Returns whether a further subject has ended. */
 static bool note_ends(struct diagnose_run *run)
 {
 	static const struct reading_effort effort = {.admission_s = 1};
@@ -877,8 +894,10 @@ static bool note_ends(struct diagnose_run *run)
 	return noted;
 }
 
-/* The profile, which calls take_profile() until that is done. One that ends while it is attached to
- * ends the profile of all: then once more, without it. 0 or -ENOMEM. */
+/*
+ * Runs the profile, which calls take_profile() until done. A process that ends during the attach
+ * ends the profile of all: then it runs again without that process. Returns 0 or -ENOMEM.
+ */
 static int profile_subjects(struct diagnose_run *run)
 {
 	struct profile_options profile = run->options->profile;

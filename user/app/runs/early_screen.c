@@ -22,7 +22,7 @@ void early_screen_init(struct early_screen *screen, const struct output_options 
 			    log_get_level() < LOG_DEBUG,
 		.wanted = text && log_get_level() < LOG_DEBUG,
 	};
-	/* COUNT reports were asked for: a pipe gets them. */
+	/* With COUNT, the reports go to a pipe unchanged. */
 	if (count && !screen->terminal)
 		screen->wanted = false;
 }
@@ -38,7 +38,7 @@ static bool has_verdict(const struct triage_report *report)
 	return report->processes.verdicts[TREND_TOO_EARLY] < report->processes.total;
 }
 
-/* The processes that seem to grow, in no order. */
+/* Returns a hash of the set of processes that seem to grow. */
 static uint64_t growing(const struct triage_report *report)
 {
 	uint64_t sum = 0;
@@ -50,7 +50,7 @@ static uint64_t growing(const struct triage_report *report)
 	return sum;
 }
 
-/* Sequences of colours take no columns. */
+/* Colour sequences take no columns. */
 static size_t width_of(const char *line, size_t length)
 {
 	const char *at = line;
@@ -83,7 +83,7 @@ size_t early_screen_lines(const char *text, size_t columns)
 	return lines;
 }
 
-/* Up to where the last one began, and what is below it away. */
+/* Moves to the beginning of the last report, and clears from there. */
 static void take_away(const struct early_screen *screen)
 {
 	if (screen->lines && screen->messages == log_printed())
@@ -112,7 +112,7 @@ static int draw(struct early_screen *screen, struct emitter *emitter,
 	screen->lines = 0;
 	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) && window.ws_col)
 		screen->lines = early_screen_lines(text, window.ws_col);
-	/* What has scrolled away cannot be taken away. */
+	/* Lines that have scrolled away cannot be cleared. */
 	if (screen->lines >= window.ws_row)
 		screen->lines = 0;
 	screen->messages = log_printed();

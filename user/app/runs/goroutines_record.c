@@ -14,10 +14,13 @@
 #include "base/log.h"
 #include "process/proc/process_list.h"
 
-/* Reading goroutines takes this share of the time: not every snapshot has them. */
+/* Reading goroutines takes 1/N of the time at most, so not every snapshot has them. */
 #define READING_SHARE 100
 
-/* Borrows the report from the census. What is not written was said, and is missed. 0 or -ENOMEM. */
+/*
+ * Records a reading; borrows the report from the census. Failures are logged and counted as missed.
+ * Returns 0 or -ENOMEM.
+ */
 static int put(struct goroutines_record *record, const struct thread_census *census)
 {
 	struct task_reading reading = {.pid = (pid_t)census->pid, .report = *census->goroutines};
@@ -34,7 +37,10 @@ static int put(struct goroutines_record *record, const struct thread_census *cen
 	return goroutine_recorder_append(record->recorder, &reading) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* *why: why there is nothing to record; NULL: it was, or the process is no Go program. */
+/*
+ * Records the goroutines of a process. *found: whether it is a Go program; *why: the reason if they
+ * cannot be recorded, else NULL.
+ */
 static int add(struct goroutines_record *record, pid_t pid, bool *found, const char **why)
 {
 	_cleanup_(thread_census_free) struct thread_census census = {.pid = (uint32_t)pid};
@@ -72,12 +78,12 @@ void goroutines_record_close(struct goroutines_record *record)
 	task_histories_free(&record->histories);
 }
 
-/* -------- of programs without probes */
+/* -------- programs without probes */
 
 struct run {
 	const struct record_options *options;
 	struct goroutines_record record;
-	bool ended; /* all of them have */
+	bool ended; /* all processes have ended */
 	bool said;
 };
 
@@ -88,7 +94,7 @@ static int make_report(void *context, enum report_cause cause)
 	size_t alive = 0;
 	int error = 0;
 
-	interrupt_removes(NULL); /* from now on it is worth something */
+	interrupt_removes(NULL); /* from now on the file is worth keeping */
 	for (size_t i = 0; i < chosen->pids.count && !error; i++) {
 		const char *why;
 		bool found;
@@ -114,7 +120,7 @@ static bool is_done(void *context)
 	return ((struct run *)context)->ended;
 }
 
-/* Nothing of a session's: there is none. */
+/* Warns of options that need a session. */
 static void warn_of_unused(const struct record_options *options)
 {
 	if (options->diagnose || options->label || options->profile)
@@ -159,7 +165,7 @@ int goroutines_record_run(const struct record_options *options)
 						&run.record.keep);
 	if (!error) {
 		interrupt_removes_database(options->path);
-		error = make_report(&run, REPORT_INTERVAL); /* what growth is counted from */
+		error = make_report(&run, REPORT_INTERVAL); /* the baseline of growth */
 	}
 	if (!error && !run.ended)
 		log_info("without malloc: goroutines are recorded, and no probes are set");
@@ -174,7 +180,7 @@ int goroutines_record_run(const struct record_options *options)
 
 		code = made ? finish(&run, code) : EXIT_ERROR;
 		goroutines_record_close(&run.record);
-		/* A run that never began leaves no file. */
+		/* Remove the file if the run never began. */
 		if (!made)
 			remove(options->path);
 	} else {

@@ -80,7 +80,7 @@ struct run {
 	struct emitter emitter;
 	struct task_histories histories;
 	uint64_t reports;
-	bool ended; /* all of them have */
+	bool ended; /* all processes have ended */
 };
 
 static int read_process(struct run *run, pid_t pid, struct thread_report *report)
@@ -142,7 +142,7 @@ int goroutines_run(const struct threads_options *options)
 		error = emitter_listen(&run.emitter, &options->session.schedule);
 	if (!error)
 		log_info("without a thread library: goroutines are read, and no probes are set");
-	/* The baseline of the first report. */
+	/* Take the baseline of the first report. */
 	for (size_t i = 0; !error && i < options->session.targets.chosen.pids.count; i++) {
 		struct thread_census census = {
 			.pid = (uint32_t)options->session.targets.chosen.pids.items[i]};

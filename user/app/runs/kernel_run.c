@@ -42,8 +42,8 @@ static int open_names(struct kernel_run *run)
 		return -ENOMEM;
 	}
 	if (kernel_symbols_hidden(run->symbols))
-		log_warning("the kernel hides its functions' addresses: stacks have no names; "
-			    "run with CAP_SYSLOG, and with `sysctl kernel.kptr_restrict=1` or 0");
+		log_warning(
+			"the kernel hides its functions' addresses: stacks have no names; run with CAP_SYSLOG, and with `sysctl kernel.kptr_restrict=1` or 0");
 	return 0;
 }
 
@@ -76,7 +76,7 @@ static int open_ledgers(struct kernel_run *run)
 	return -ENOMEM;
 }
 
-/* Opens the output, loads, attaches. 0, or -errno after an error message. */
+/* Opens the output, loads and attaches. Returns 0, or -errno after an error message. */
 static int kernel_run_open(struct kernel_run *run, const struct kernel_options *options)
 {
 	int error;
@@ -96,7 +96,10 @@ static void kernel_run_close(struct kernel_run *run)
 	emitter_close(&run->emitter);
 }
 
-/* Which of the kernel's allocators, and whether its bytes are in other rows, too. */
+/*
+ * Labels each site with the kernel's allocator, and notes whether its bytes also count in other
+ * rows.
+ */
 static int sites_label(const struct kernel_run *run, struct snapshot_process *process)
 {
 	int error = 0;
@@ -139,21 +142,21 @@ static int sites_name(const struct kernel_run *run, const struct kernel_owners *
 	return error;
 }
 
-/* The kernel's own count of events that its programs could not take. */
+/* Logs the kernel's own count of missed events. */
 static void say_misses(const struct kernel_run *run, struct snapshot *snapshot)
 {
 	uint64_t births, deaths, unowned = kernel_loader_unowned(&run->side);
 
 	if (unowned)
-		log_warning("%llu allocations are not shown with their processes: there are more "
-			    "than %d pairs of call stack and process",
-			    (unsigned long long)unowned, LM_KERNEL_OWNERS_MAX);
+		log_warning(
+			"%llu allocations are not shown with their processes: there are more than %d pairs of call stack and process",
+			(unsigned long long)unowned, LM_KERNEL_OWNERS_MAX);
 	kernel_loader_misses(&run->side, &births, &deaths);
 	if (!births && !deaths)
 		return;
-	log_warning("%llu allocations and %llu frees of interrupts were not seen: they came while "
-		    "leakmon was counting on the same CPU",
-		    (unsigned long long)births, (unsigned long long)deaths);
+	log_warning(
+		"%llu allocations and %llu frees of interrupts were not seen: they came while leakmon was counting on the same CPU",
+		(unsigned long long)births, (unsigned long long)deaths);
 	for (size_t i = 0; i < snapshot->processes.count; i++)
 		snapshot_mark_inexact(&snapshot->processes.items[i], INEXACT_MISSED);
 }
@@ -183,7 +186,7 @@ static int write_report(struct kernel_run *run, struct snapshot *snapshot, bool 
 	return error;
 }
 
-/* Takes a snapshot, names it and writes it. 0, or -errno after an error message. */
+/* Takes a snapshot, names it and writes it. Returns 0, or -errno after an error message. */
 static int kernel_run_report(struct kernel_run *run, bool last)
 {
 	struct snapshot snapshot = {0};
@@ -214,7 +217,7 @@ int kernel_run(const struct kernel_options *options)
 	struct kernel_run run = {0};
 	int code, error = report_loop_open(&loop, &options->schedule, false);
 
-	interrupt_ends(true); /* loading takes its time, and leaves nothing behind */
+	interrupt_ends(true); /* loading takes time, and needs no cleanup */
 	if (!error)
 		error = kernel_run_open(&run, options);
 	interrupt_ends(false);

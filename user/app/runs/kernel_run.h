@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `leakmon kernel`: what the kernel's own allocators hold, at intervals. */
+/* `leakmon kernel`: reports the memory held by the kernel's own allocators, at intervals. */
 #ifndef LEAKMON_RUNS_KERNEL_RUN_H
 #define LEAKMON_RUNS_KERNEL_RUN_H
 
@@ -11,10 +11,10 @@ struct kernel_options {
 	struct schedule schedule;
 	struct tracking_options tracking;
 	struct output_options output;
-	bool kernel; /* says no more than the command's name does */
+	bool kernel; /* accepted, but implied by the command's name */
 };
 
-/* Returns the exit code. */
+/* Runs it. Returns the exit code. */
 int kernel_run(const struct kernel_options *options);
 
 #endif

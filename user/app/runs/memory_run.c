@@ -20,7 +20,7 @@
 #include "process/proc/container.h"
 #include "process/proc/memory_room.h"
 
-/* Readings of each process that a page shows. */
+/* Readings of each process shown on a page. */
 #define SPLITS 240
 #define SPLITS_OF_ALL 60
 
@@ -29,11 +29,11 @@ struct memory_run {
 	struct emitter emitter;
 	uint64_t reports;
 	struct memory_history history;
-	struct cgroup_memories first_groups; /* of each group, the first reading */
+	struct cgroup_memories first_groups; /* the first reading of each group */
 	struct sysv_report first_sysv;	     /* all segments at the first reading */
 	struct timespec first_time;
-	struct core *core;		    /* NULL: processes that run */
-	struct container_cache *containers; /* NULL: nothing asks for them */
+	struct core *core;		    /* NULL: live processes */
+	struct container_cache *containers; /* NULL: not needed */
 };
 
 static void explain(pid_t pid, int error)
@@ -42,13 +42,13 @@ static void explain(pid_t pid, int error)
 		log_error("PID %d: no such process, or it has ended, or it is a kernel thread",
 			  pid);
 	else if ((error == -EPERM || error == -EACCES) && !geteuid())
-		log_error("PID %d: smaps: permission denied; the process is in another user "
-			  "namespace, or a security module or sandbox protects it",
-			  pid);
+		log_error(
+			"PID %d: smaps: permission denied; the process is in another user namespace, or a security module or sandbox protects it",
+			pid);
 	else if (error == -EPERM || error == -EACCES)
-		log_error("PID %d: smaps: permission denied (another user's, or not dumpable); run "
-			  "leakmon as root, or with CAP_SYS_PTRACE",
-			  pid);
+		log_error(
+			"PID %d: smaps: permission denied (another user's, or not dumpable); run leakmon as root, or with CAP_SYS_PTRACE",
+			pid);
 	else if (error == -ENOENT)
 		log_error("PID %d: this kernel has no /proc/PID/smaps (CONFIG_PROC_PAGE_MONITOR)",
 			  pid);
@@ -56,7 +56,7 @@ static void explain(pid_t pid, int error)
 		log_error("PID %d: %s", pid, strerror(-error));
 }
 
-/* 0, or -errno after an error message. */
+/* Selects the processes. Returns 0, or -errno after an error message. */
 static int select_processes(const struct memory_options *options, struct selection *selection)
 {
 	struct selector_config config = options->targets; /* borrowed */
@@ -65,7 +65,10 @@ static int select_processes(const struct memory_options *options, struct selecti
 	return selection_take(&config, selection);
 }
 
-/* A process that was named must be readable; others may end, or belong to another user. */
+/*
+ * Reads one process. One that was named must be readable; others may end, or belong to another
+ * user.
+ */
 static int read_one(struct memory_run *run, pid_t pid, struct memory_report *report)
 {
 	struct memory_process process;
@@ -114,7 +117,7 @@ static bool wants_groups(const struct selector_config *targets)
 	       targets->words[SELECT_POD].count;
 }
 
-/* The memory charged to the control groups of these processes. 0 or -ENOMEM. */
+/* Reads the memory charged to the control groups of these processes. Returns 0 or -ENOMEM. */
 static int read_groups(struct memory_run *run, struct memory_report *report)
 {
 	int error = 0;
@@ -169,7 +172,7 @@ static bool is_reported(const struct memory_series *series, const void *context)
 	return false;
 }
 
-/* Keeps the readings of live processes. 0 or -ENOMEM. */
+/* Keeps the readings of live processes. Returns 0 or -ENOMEM. */
 static int keep(struct memory_run *run, const struct memory_report *report)
 {
 	int error = 0;
@@ -199,8 +202,10 @@ static int read_core(struct memory_run *run, struct memory_report *report)
 	return error;
 }
 
-/* Segments that concern the processes; none of a machine that has no System V IPC, or may not be
- * asked. Other targets' namespaces than the first one's are not read. */
+/*
+ * Reads the segments related to the processes; none if the machine has no System V IPC, or
+ * permission is lacking. Only the IPC namespace of the first target is read.
+ */
 static void read_sysv(struct memory_run *run, struct memory_report *report)
 {
 	const struct memory_process *first = report->processes.items;
@@ -219,7 +224,7 @@ static void read_sysv(struct memory_run *run, struct memory_report *report)
 		sysv_segments_compare(&run->first_sysv, since_ms, &report->sysv);
 }
 
-/* The processes as they are now, with conclusions. 0, or -errno after a message. */
+/* Reads the present processes, with conclusions. Returns 0, or -errno after a message. */
 static int read_all(struct memory_run *run, struct memory_report *report)
 {
 	_cleanup_(selection_free) struct selection selection = {0};
@@ -237,8 +242,8 @@ static int read_all(struct memory_run *run, struct memory_report *report)
 		read_sysv(run, report);
 		return error;
 	}
-	log_error("no process to report: all have ended, or none may be read; run leakmon as root, "
-		  "or with CAP_SYS_PTRACE");
+	log_error(
+		"no process to report: all have ended, or none may be read; run leakmon as root, or with CAP_SYS_PTRACE");
 	return -ESRCH;
 }
 
@@ -260,7 +265,7 @@ static int run_report(void *context, enum report_cause cause)
 	return error ? error : write_report(run, &report, cause == REPORT_LAST);
 }
 
-/* The baseline of later readings. 0, or -errno after a message. */
+/* Takes the baseline of later readings. Returns 0, or -errno after a message. */
 static int read_first(struct memory_run *run)
 {
 	_cleanup_(memory_report_free) struct memory_report report = {0};
@@ -271,9 +276,9 @@ static int read_first(struct memory_run *run)
 	SWAP(run->first_sysv, report.sysv);
 	run->first_time = report.time;
 	if (!error)
-		log_info("read %zu process%s; what has grown since is shown from the next reading "
-			 "on",
-			 run->history.list.count, run->history.list.count == 1 ? "" : "es");
+		log_info(
+			"read %zu process%s; what has grown since is shown from the next reading on",
+			run->history.list.count, run->history.list.count == 1 ? "" : "es");
 	return error;
 }
 
@@ -291,7 +296,7 @@ static int run_repeatedly(struct memory_run *run)
 	return error;
 }
 
-/* 0, or -errno after an error message. */
+/* Opens the core file, if any. Returns 0, or -errno after an error message. */
 static int open_core(struct memory_run *run)
 {
 	struct worker *worker = run->options->core.path ? worker_new(&parse_kinds, NULL) : NULL;
@@ -315,7 +320,7 @@ int memory_run(const struct memory_options *options)
 	signal(SIGPIPE, SIG_IGN);
 	if (error)
 		return EXIT_ERROR;
-	/* Fewer for the whole machine, which has many processes. */
+	/* Keep fewer for the whole machine, which has many processes. */
 	if (run.emitter.format->wants_history)
 		run.history.max =
 			selector_config_is_empty(&options->targets) ? SPLITS_OF_ALL : SPLITS;
@@ -325,7 +330,7 @@ int memory_run(const struct memory_options *options)
 	if (!error && options->schedule.repeat) {
 		error = run_repeatedly(&run);
 	} else if (!error) {
-		/* Heaps that are forged may seem to be of any size. */
+		/* Forged heaps may claim any size. */
 		memory_room_keep();
 		error = run_report(&run, REPORT_LAST);
 	}
@@ -336,7 +341,7 @@ int memory_run(const struct memory_options *options)
 	container_cache_free(run.containers);
 	if (emitter_close(&run.emitter))
 		error = -EIO;
-	/* A report written once stays: cron(8) may come again. */
+	/* Keep a file that was written once: cron(8) may run leakmon again. */
 	if (options->schedule.repeat)
 		return emitter_finish(&run.emitter, &options->output, error, 0);
 	return error ? EXIT_ERROR : EXIT_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `leakmon memory`: readings of processes, or one of a core file, from the first to the last. */
+/* `leakmon memory`: reads processes at intervals, or a core file. */
 #ifndef LEAKMON_RUNS_MEMORY_RUN_H
 #define LEAKMON_RUNS_MEMORY_RUN_H
 
@@ -12,12 +12,12 @@
 struct memory_options {
 	struct selector_config targets; /* none: every process */
 	struct core_options core;	/* path NULL: processes */
-	struct pause_options pause;	/* of processes that are named: nothing else is stopped */
+	struct pause_options pause;	/* for named processes: no others are stopped */
 	struct schedule schedule;
 	struct output_options output;
 };
 
-/* Returns the exit code. */
+/* Runs it. Returns the exit code. */
 int memory_run(const struct memory_options *options);
 
 #endif

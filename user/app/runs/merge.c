@@ -16,23 +16,23 @@
 #include "report/store/recording_state.h"
 
 #define NS_PER_S INT64_C(1000000000)
-/* For a boot id that is shown. */
+/* Digits of a boot id to show. */
 #define BOOT_DIGITS 8
 #define NO_HOST UINT64_MAX
 
 struct source {
 	const char *path;
 	struct recording *recording;
-	size_t host;	 /* of all that name none; into merge.hosts */
-	size_t position; /* of the snapshot below */
+	size_t host;	 /* host of all its processes without one; index into merge.hosts */
+	size_t position; /* index of the snapshot below */
 	bool loaded;
 	struct snapshot snapshot;
 	struct report report;
 };
 
 struct fleet_host {
-	char *name;    /* owned, as it is shown */
-	char *boot_id; /* owned; "": not known */
+	char *name;    /* owned; as shown */
+	char *boot_id; /* owned; "": unknown */
 	char *kernel;  /* owned; or NULL */
 	uint64_t snapshots, first_ns, last_ns;
 };
@@ -41,10 +41,10 @@ struct merge {
 	VEC(struct source) sources;
 	VEC(struct fleet_host) hosts;
 	VEC(uint64_t) times; /* of the fleet's snapshots, ascending */
-	/* Places in hosts, by the name that is shown, and by the recorded one without and with the
-	 * boot id. */
+	/* Indexes into hosts, by the name shown; and by the recorded name without and with the boot
+	 * id. */
 	struct hash shown, by_name, by_boot;
-	struct hash owners; /* from a process' key in the fleet to its place in sources */
+	struct hash owners; /* key of a process in the fleet -> index in sources */
 };
 
 static uint64_t time_ns_of(const struct recording_snapshot *snapshot)
@@ -67,7 +67,10 @@ static uint64_t host_key(const char *name, const char *boot_id)
 	return hash_mix(hash_text(name)) ^ hash_text(boot_id);
 }
 
-/* Without a boot id, on either side, the name alone counts: the first such host. NO_HOST: none. */
+/*
+ * Finds a host. If either side lacks a boot id, the name alone decides, for the first such host.
+ * Returns NO_HOST if there is none.
+ */
 static uint64_t host_find(const struct merge *merge, const char *name, const char *boot_id)
 {
 	const uint64_t *same = *boot_id ? hash_get(&merge->by_boot, host_key(name, boot_id))
@@ -77,7 +80,9 @@ static uint64_t host_find(const struct merge *merge, const char *name, const cha
 	return MIN(same ? *same : NO_HOST, any ? *any : NO_HOST);
 }
 
-/* Its own name, unless another host has it. NULL: no memory. */
+/*
+ * Returns its own name, or one with the boot id if another host has that name. NULL: out of memory.
+ */
 static char *name_for(const struct merge *merge, const char *recorded, const char *boot_id)
 {
 	char *name;
@@ -87,7 +92,7 @@ static char *name_for(const struct merge *merge, const char *recorded, const cha
 	return asprintf(&name, "%s (%.*s)", recorded, BOOT_DIGITS, boot_id) < 0 ? NULL : name;
 }
 
-/* The first of a key stays. False: no memory. */
+/* Adds a place; the first of a key stays. Returns false when out of memory. */
 static bool place_put(struct hash *places, uint64_t key, uint64_t place)
 {
 	bool fresh;
@@ -98,7 +103,7 @@ static bool place_put(struct hash *places, uint64_t key, uint64_t place)
 	return slot;
 }
 
-/* NULL: no memory. */
+/* Returns NULL when out of memory. */
 static struct fleet_host *host_make(struct merge *merge, const struct report_host *recorded,
 				    const char *boot_id)
 {
@@ -152,7 +157,7 @@ static int own_host_add(struct merge *merge, struct source *source)
 	return host_add(merge, &recorded, &source->host);
 }
 
-/* A fleet's hosts keep their names: they are distinguished in it already. */
+/* Adds the hosts of a recording. Those of a fleet keep their names, which are already distinct. */
 static int hosts_add(struct merge *merge, struct source *source)
 {
 	size_t place;
@@ -177,9 +182,9 @@ static int source_add(struct merge *merge, const char *path)
 	if (error)
 		return error;
 	if (!source->recording->snapshots.count) {
-		log_error("%s has no snapshots, and only those are merged: name a recording "
-			  "of `leakmon record -o FILE`",
-			  path);
+		log_error(
+			"%s has no snapshots, and only those are merged: name a recording of `leakmon record -o FILE`",
+			path);
 		return -ENODATA;
 	}
 	return hosts_add(merge, source);
@@ -210,7 +215,7 @@ static int times_collect(struct merge *merge)
 	return 0;
 }
 
-/* Each once, the first and the last among them; two, so that there is a first and a last. */
+/* Chooses distinct times, evenly spaced, with the first and the last; at least two. */
 static int times_choose(struct merge *merge)
 {
 	uint64_t *times;
@@ -284,20 +289,19 @@ size_t merge_hosts(const struct merge *merge)
 	return merge->hosts.count;
 }
 
-/* -------- what a recording held at a time */
+/* -------- contents of a recording at a time */
 
 static int counts_twice(const struct source *source, const struct snapshot_process *process,
 			const struct source *other)
 {
-	log_error("%s and %s both have process %u of %s, which would count twice: name one of "
-		  "them",
+	log_error("%s and %s both have process %u of %s, which would count twice: name one of them",
 		  other->path, source->path, process->pid, process->host);
 	return -EEXIST;
 }
 
 /*
- * Names its host, and gives it a key that no process of any other host has. In a fleet it has both
- * already, so a recording that a fleet holds is not counted twice either.
+ * Sets the host of a process, and a key unique among all hosts. A process of a fleet already has
+ * both, so a recording contained in a fleet is not counted twice.
  */
 static int process_adopt(struct merge *merge, struct source *source,
 			 struct snapshot_process *process)
@@ -371,9 +375,9 @@ static void snapshot_add(struct snapshot *sum, const struct snapshot *added, boo
 
 static int counted_otherwise(const struct source *source, const struct source *other)
 {
-	log_error("%s was recorded %s --by-dead-threads, and %s otherwise: put together what was "
-		  "counted the same way",
-		  source->path, source->snapshot.only_by_dead ? "with" : "without", other->path);
+	log_error(
+		"%s was recorded %s --by-dead-threads, and %s otherwise: put together what was counted the same way",
+		source->path, source->snapshot.only_by_dead ? "with" : "without", other->path);
 	return -EINVAL;
 }
 
@@ -382,7 +386,7 @@ static int processes_add(struct report *fleet, const struct report *report)
 	for (size_t i = 0; i < report->processes.count; i++) {
 		struct report_process *process;
 
-		/* It has not allocated yet, and comes again with a key. */
+		/* It has not allocated yet, and appears again with a key. */
 		if (!report->processes.items[i].process->key)
 			continue;
 		process = vec_push(&fleet->processes);

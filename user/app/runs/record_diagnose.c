@@ -14,15 +14,18 @@
 #include "report/store/diagnosis_rows.h"
 #include "report/stored_diagnosis.h"
 
-/* In a report, the processes that hold or grow most, and of each its first call stacks. */
+/* The processes of a report that hold or grow most, and the first call stacks of each. */
 #define PROCESSES_MAX 64
 #define SITES_MAX 64
-/* From this share of a limit on it is near. */
+/* A limit is near from this share of usage on. */
 #define NEAR_SHARE 0.9
 
 /* -------- answers */
 
-/* Not with the reports' own queue, which waits for its server: answers are few. */
+/*
+ * Pushes an answer through its own queue: that of the reports waits for its server, and answers are
+ * few.
+ */
 static void push_answer(struct record_diagnose *diagnose, const char *answer)
 {
 	const struct push_options *options = diagnose->push_options;
@@ -46,9 +49,9 @@ static void keep_answer(struct record_diagnose *diagnose, const char *answer)
 
 	clock_gettime(CLOCK_REALTIME, &diagnosis.time);
 	if (!answer)
-		log_warning("PID %d: its diagnosis has no answer; `leakmon diagnose -p %d` reports "
-			    "why",
-			    (int)diagnosis.pid, (int)diagnosis.pid);
+		log_warning(
+			"PID %d: its diagnosis has no answer; `leakmon diagnose -p %d` reports why",
+			(int)diagnosis.pid, (int)diagnosis.pid);
 	else if (!diagnosis_rows_append(diagnose->path, &diagnosis, &diagnose->keep))
 		log_info("PID %d: its diagnosis is in %s: `leakmon report %s` shows it",
 			 (int)diagnosis.pid, diagnose->path, diagnose->path);
@@ -107,7 +110,7 @@ bool record_diagnose_is_due(struct record_diagnose *diagnose, uint64_t key, cons
 	return true;
 }
 
-/* A process of a report, of either kind. */
+/* A process of either kind of report. */
 struct recorded {
 	pid_t pid;
 	uint64_t key;
@@ -132,7 +135,7 @@ static void start(struct record_diagnose *diagnose, const struct recorded *proce
 			 stored_diagnosis_reason(&words));
 }
 
-/* False: there is nothing to start now. */
+/* Returns false if none can be started now. */
 static bool is_free(const struct record_diagnose *diagnose)
 {
 	return diagnose->path && !diagnose->child.child;

@@ -18,9 +18,9 @@
 #include "report/store/profile_runs.h"
 #include "report/store/recorder.h"
 
-/* Reading where memory is takes this share of the time: not every snapshot has it. */
+/* Reading the breakdown of memory takes 1/N of the time at most, so not every snapshot has it. */
 #define MEMORY_SHARE 100
-/* Above this, one reading would take seconds, in which there is no snapshot. */
+/* Above this size one reading would take seconds, without snapshots in between. */
 #define MEMORY_RSS_MAX (UINT64_C(16) << 30)
 
 struct record_run {
@@ -41,14 +41,14 @@ static bool is_too_big(struct record_run *run, pid_t pid)
 	if (rss <= MEMORY_RSS_MAX)
 		return false;
 	if (!run->said_too_big)
-		log_info("process %d has more than 16 GiB: its memory map takes too long to "
-			 "read, and is not recorded; `leakmon memory -p %d` shows it",
-			 pid, pid);
+		log_info(
+			"process %d has more than 16 GiB: its memory breakdown is not recorded; see `leakmon memory -p %d`",
+			pid, pid);
 	run->said_too_big = true;
 	return true;
 }
 
-/* Processes that cannot be read are left out. 0 or -ENOMEM. */
+/* Reads the memory of a process; an unreadable one is left out. Returns 0 or -ENOMEM. */
 static int memory_of(struct record_run *run, const struct snapshot_process *process,
 		     struct memory_history *memory)
 {
@@ -68,7 +68,7 @@ static int memory_of(struct record_run *run, const struct snapshot_process *proc
 	return error;
 }
 
-/* For all processes, or for none: 0 or -ENOMEM. */
+/* Reads the memory of all processes. Returns 0 or -ENOMEM. */
 static int read_memories(struct record_run *run, const struct report *report,
 			 struct memory_history *memory)
 {
@@ -82,7 +82,9 @@ static int read_memories(struct record_run *run, const struct report *report,
 	return error;
 }
 
-/* A snapshot that could not be written is missed, counted and said; the run goes on. */
+/*
+ * Records a snapshot. If it cannot be written, it is counted as missed and logged; the run goes on.
+ */
 static int take(void *context, const struct report *report, const char *label, bool last)
 {
 	_cleanup_(memory_history_free) struct memory_history memory = {0};
@@ -90,7 +92,7 @@ static int take(void *context, const struct report *report, const char *label, b
 	struct report with_memory = *report; /* borrowed */
 	int error = 0;
 
-	interrupt_removes(NULL); /* from now on it is worth something */
+	interrupt_removes(NULL); /* from now on the file is worth keeping */
 	if (last || label || monotonic_ns() >= run->memory_due_ns)
 		error = read_memories(run, report, &memory);
 	with_memory.memory = &memory;
@@ -121,7 +123,7 @@ static int finish(struct recorder *recorder, const struct record_options *option
 
 /* -------- --profile */
 
-/* Call stacks of a process that are kept, those that grow most. */
+/* Call stacks kept for each process: those that grow most. */
 #define PROFILE_SITES 50
 
 struct profile_recording {
@@ -135,7 +137,7 @@ static int take_profile(void *context, const struct profile_report *report, bool
 	int error;
 
 	(void)last;
-	interrupt_removes(NULL); /* from now on it is worth something */
+	interrupt_removes(NULL); /* from now on the file is worth keeping */
 	error = profile_recorder_append(run->recorder, report);
 	record_diagnose_profile(&run->diagnose, report);
 	return error == -ENOMEM ? -ENOMEM : 0;
@@ -172,7 +174,7 @@ static int run_profile(const struct record_options *record, const struct recorde
 	profile.session.tracking = tracking;
 	profile.session.tracking.debuginfod = record->session.tracking.debuginfod;
 	profile.session.output.report.top = PROFILE_SITES;
-	interrupt_ends(false); /* until it is known what an end must remove */
+	interrupt_ends(false); /* until the file to remove on an interruption is known */
 	error = profile_recorder_open(&run.recorder, record->path, keep);
 	if (!error)
 		interrupt_removes_database(record->path);
@@ -188,7 +190,7 @@ static int run_profile(const struct record_options *record, const struct recorde
 	if (made)
 		code = finish_profiles(run.recorder, record, code);
 	profile_recorder_close(run.recorder);
-	/* A run that never began leaves no file. */
+	/* Remove the file if the run never began. */
 	if (!made)
 		remove(record->path);
 	return code;
@@ -214,7 +216,7 @@ int record_run(const struct record_options *options)
 		return goroutines_record_run(options);
 	if (options->profile)
 		return run_profile(options, &keep);
-	interrupt_ends(false); /* until it is known what an end must remove */
+	interrupt_ends(false); /* until the file to remove on an interruption is known */
 	error = recorder_open(&run.recorder, options->path, &keep);
 	if (!error)
 		interrupt_removes_database(options->path);
@@ -227,7 +229,7 @@ int record_run(const struct record_options *options)
 	if (record_diagnose_finish(&run.diagnose) && code == EXIT_OK)
 		code = EXIT_ERROR;
 	goroutines_record_close(&run.goroutines);
-	/* A run that never began leaves no file. */
+	/* Remove the file if the run never began. */
 	if (!recorder_snapshots(recorder) && !recorder_missed(recorder)) {
 		recorder_close(recorder);
 		remove(options->path);

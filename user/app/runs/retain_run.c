@@ -33,10 +33,10 @@
 #include "heap/runtime/runtime.h"
 #include "report/store/retain_runs.h"
 
-/* With an INTERVAL: what the next run of a process is compared with. */
+/* With an INTERVAL: the baseline for the next run on a process. */
 struct earlier_run {
 	pid_t pid;
-	struct retain_result result; /* its pid is 0 before the first one */
+	struct retain_result result; /* its pid is 0 before the first run */
 	struct heap_profile_history profiles;
 	struct witness_look look;
 };
@@ -47,25 +47,25 @@ struct retain_run {
 	struct stages stages;
 	struct held_words *held; /* see struct retain_sources */
 	struct progress progress;
-	struct core *core;		 /* NULL: processes that run */
-	VEC(struct earlier_run) earlier; /* one of each process */
+	struct core *core;		 /* NULL: live processes */
+	VEC(struct earlier_run) earlier; /* one for each process */
 	uint64_t runs;
 };
 
-/* The tracked part of one process; all zero: nothing. */
+/* The tracked blocks of one process; all zero: none. */
 struct retain_tracked {
 	struct tracked_block *blocks; /* by address */
 	size_t count;
-	const struct report_site **sites; /* by number - 1 */
+	const struct report_site **sites; /* indexed by site number - 1 */
 	size_t site_count;
 	uint64_t dropped; /* allocations that could not be tracked */
-	bool complete;	  /* since the process began, and none is missing */
+	bool complete;	  /* all blocks since the process began */
 };
 
 #define DEFAULT_PATHS 3
 #define LINES_WAIT_MS 10000 /* for the lines of a heap profile's call stacks */
 
-/* 0, or -errno after an error message. */
+/* Opens the run. Returns 0, or -errno after an error message. */
 static int retain_run_open(struct retain_run *run, const struct retain_options *options)
 {
 	int error, stages_error;
@@ -103,21 +103,20 @@ static void explain(pid_t pid, int error)
 		log_error("PID %d: no such process, or it has ended, or it is a kernel thread",
 			  pid);
 	else if (error == -EPERM || error == -EACCES)
-		log_error("PID %d: permission to read its memory denied (another user's, or not "
-			  "dumpable); run leakmon as root, or with CAP_SYS_PTRACE (with "
-			  "kernel.yama.ptrace_scope 3 nobody may)",
-			  pid);
+		log_error(
+			"PID %d: permission denied (another user's, or not dumpable); run leakmon as root, or with CAP_SYS_PTRACE; ptrace_scope=3 forbids it",
+			pid);
 	else if (error == -ENOMEM)
-		log_error("PID %d: out of memory; leakmon needs about 70 bytes for each of its "
-			  "blocks and 8 for each pointer%s. The process is unharmed",
-			  pid,
-			  memory_room() < memory_available()
-				  ? ", more than its own control group allows"
-				  : ", more than this machine has left for it");
+		log_error(
+			"PID %d: out of memory%s: it takes about 70 bytes per block and 8 per pointer; the process is unharmed",
+			pid,
+			memory_room() < memory_available()
+				? " (the limit of leakmon's control group)"
+				: " on this machine");
 	else if (error == -EFBIG)
-		log_error("PID %d: it has a mapping of more than 1 TiB (a sanitizer's shadow, a "
-			  "database's reservation); to read what it uses of it takes Linux 6.7",
-			  pid);
+		log_error(
+			"PID %d: it has a mapping of more than 1 TiB (a sanitizer's shadow?), whose reading requires Linux 6.7",
+			pid);
 	else
 		log_error("PID %d: %s", pid, strerror(-error));
 }
@@ -129,7 +128,7 @@ static struct heap_image_options heap_image_options_of(const struct retain_run *
 					   .max_pause_ns = run->options->pause.max_pause_ns};
 }
 
-/* The heap image, on the heap; NULL after an error message. */
+/* Takes the heap image. Returns NULL after an error message; the caller frees it. */
 static struct retain *retain_run_begin(struct retain_run *run, pid_t pid)
 {
 	struct heap_image_options options = heap_image_options_of(run);
@@ -139,7 +138,7 @@ static struct retain *retain_run_begin(struct retain_run *run, pid_t pid)
 	struct retain *retain = NULL;
 	int error;
 
-	/* Not before: what leakmon starts would inherit the limit. */
+	/* Only now: children of leakmon would inherit the limit. */
 	memory_room_keep();
 	progress_begin(&run->progress);
 	error = retain_open(pid, &options, &sources, &retain);
@@ -150,7 +149,7 @@ static struct retain *retain_run_begin(struct retain_run *run, pid_t pid)
 
 typedef bool class_fits(const struct retain_tracked *, const struct block_class *, const char *);
 
-/* Paths to the largest class that fits. */
+/* Adds paths to the largest matching class. */
 static int add_matching_class(struct retain *retain, const struct retain_tracked *tracked,
 			      class_fits *fits, const char *wanted)
 {
@@ -163,7 +162,7 @@ static int add_matching_class(struct retain *retain, const struct retain_tracked
 	return -ENOENT;
 }
 
-/* As reports call them; 1024 does not match 10240. */
+/* Matches the size as reports print it; 1024 does not match 10240. */
 static bool is_of_size(const struct block_class *class, const char *wanted)
 {
 	char name[64];
@@ -189,7 +188,7 @@ static bool is_named(const struct retain_tracked *tracked, const struct block_cl
 	return class->name && text_find_class(class->name, wanted);
 }
 
-/* A managed class by its whole name: `app.Entry`, not `app.Entry[]`. */
+/* Matches the whole name of a managed class: `app.Entry`, not `app.Entry[]`. */
 static bool is_called(const struct retain_tracked *tracked, const struct block_class *class,
 		      const char *wanted)
 {
@@ -215,7 +214,7 @@ static bool is_allocated_below(const struct retain_tracked *tracked,
 	return false;
 }
 
-/* A class of exactly that name comes before one that contains it. */
+/* Prefers a class of exactly that name to one that contains it. */
 static int add_named_class(struct retain *retain, const struct retain_tracked *tracked,
 			   const char *wanted)
 {
@@ -254,7 +253,7 @@ static int add_paths(const struct retain_options *options, const struct retain_t
 	return error;
 }
 
-/* NULL: out of memory. */
+/* Returns NULL when out of memory. */
 static struct earlier_run *earlier_of(struct retain_run *run, pid_t pid)
 {
 	struct earlier_run *earlier;
@@ -298,7 +297,7 @@ static int record(const struct retain_options *options, const struct retain_resu
 	return error;
 }
 
-/* Writes what changed since the earlier run (NULL: none is kept); *result becomes that one. */
+/* Writes the changes since the earlier run (NULL: not kept); *result becomes the earlier run. */
 static int report(struct retain_run *run, struct earlier_run *earlier, struct retain_result *result)
 {
 	_cleanup_(retain_diff_free) struct retain_diff diff = {0};
@@ -332,7 +331,10 @@ static int find_site_types(const struct retain_tracked *tracked, struct site_typ
 	return 0;
 }
 
-/* The heap profile of a Go program, with its growth if there are several readings. 0 or -ENOMEM. */
+/*
+ * Reads the heap profile of a Go program, with its growth if there are several readings. Returns 0
+ * or -ENOMEM.
+ */
 static int find_heap_profile(const struct maps *maps, struct earlier_run *earlier,
 			     struct retain_result *result)
 {
@@ -351,7 +353,10 @@ static int find_heap_profile(const struct maps *maps, struct earlier_run *earlie
 	return error;
 }
 
-/* A heap that no walker reads: else the result would seem to be of all memory. */
+/*
+ * Notes the share of a managed heap without a walker: otherwise the result would seem to cover all
+ * memory.
+ */
 static void find_managed(pid_t pid, struct retain_result *result)
 {
 	const struct runtime *runtime = runtime_of_process(pid);
@@ -360,7 +365,7 @@ static void find_managed(pid_t pid, struct retain_result *result)
 		managed_share_read(pid, &result->managed);
 }
 
-/* Names call stacks that have only addresses yet. 0 or -ENOMEM. */
+/* Names call stacks that only have addresses. Returns 0 or -ENOMEM. */
 static int name_profile(struct retain_run *run, pid_t pid, struct heap_profile *profile)
 {
 	struct symbolizer *symbolizer = run->stages.symbolizer;
@@ -375,7 +380,7 @@ static int name_profile(struct retain_run *run, pid_t pid, struct heap_profile *
 	process_table_refresh(run->stages.processes, pid, &process);
 	if (!process || symbolizer_refresh(symbolizer, (uint64_t)pid, process))
 		return -ENOMEM;
-	/* Once to queue the lines, once to see them. */
+	/* The first pass queues the lines, the second takes them. */
 	for (int i = 0; i < 2; i++) {
 		for (size_t j = 0; !error && j < profile->sites.count; j++) {
 			struct heap_profile_site *site = &profile->sites.items[j];
@@ -391,8 +396,10 @@ static int name_profile(struct retain_run *run, pid_t pid, struct heap_profile *
 	return error;
 }
 
-/* The profile of any source, with its growth if there are several readings. 0; -ENOENT: the process
- * keeps none; -ENOMEM. */
+/*
+ * Reads the profile of any source, with its growth if there are several readings. Returns 0;
+ * -ENOENT: the process keeps none; or -ENOMEM.
+ */
 static int find_own_profile(struct retain_run *run, const struct maps *maps,
 			    struct earlier_run *earlier, struct retain_result *result)
 {
@@ -413,15 +420,17 @@ static int find_own_profile(struct retain_run *run, const struct maps *maps,
 static void explain_own(pid_t pid, int error)
 {
 	if (error == -ENOENT)
-		log_error("PID %d: no heap profile of its own is found; leakmon reads those "
-			  "of " OWN_PROFILE_SOURCES,
-			  pid);
+		log_error(
+			"PID %d: no heap profile of its own is found; leakmon reads those of " OWN_PROFILE_SOURCES,
+			pid);
 	else
 		explain(pid, error);
 }
 
-/* The heap profile alone: without malloc, there is no graph of blocks to read. Nothing is stopped.
- * 0, or -errno after an error message. */
+/*
+ * Reports the heap profile alone: without malloc there is no graph of blocks. Stops nothing.
+ * Returns 0, or -errno after an error message.
+ */
 static int report_heap_profile(struct retain_run *run, pid_t pid, const struct maps *maps)
 {
 	struct earlier_run *earlier =
@@ -447,7 +456,7 @@ static int report_heap_profile(struct retain_run *run, pid_t pid, const struct m
 	return error;
 }
 
-/* Concludes from the graph. 0 or -ENOMEM; *result is to be freed in any case. */
+/* Concludes from the graph. Returns 0 or -ENOMEM; free *result in either case. */
 static int conclude(struct retain_run *run, struct retain **retain,
 		    const struct retain_tracked *tracked, struct retain_result *result)
 {
@@ -481,7 +490,7 @@ static int conclude(struct retain_run *run, struct retain **retain,
 	return error;
 }
 
-/* Concludes, writes and frees it. 0, or -errno after an error message. */
+/* Concludes, writes the result and frees the image. Returns 0, or -errno after an error message. */
 static int retain_run_finish(struct retain_run *run, struct retain *retain,
 			     const struct retain_tracked *tracked)
 {
@@ -504,12 +513,12 @@ static int retain_run_finish(struct retain_run *run, struct retain *retain,
 
 /* -------- a census: no probes */
 
-/* Waits for the next run; true: there is none. */
+/* Waits for the next run; returns true if interrupted. */
 static bool is_interrupted(const struct retain_options *options)
 {
 	struct pollfd poll_fd = {.fd = interrupt_fd(), .events = POLLIN};
 
-	interrupt_ends(false); /* an end now is no failure */
+	interrupt_ends(false); /* an interruption is no failure now */
 	poll(&poll_fd, 1, (int)MIN(options->session.schedule.interval_ns / 1000000, INT32_MAX));
 	if (interrupt_check())
 		return true;
@@ -517,7 +526,7 @@ static bool is_interrupted(const struct retain_options *options)
 	return false;
 }
 
-/* 0, or -errno after an error message. */
+/* Selects the processes. Returns 0, or -errno after an error message. */
 static int select_processes(const struct retain_options *options, struct selection *selection)
 {
 	return selection_take(&options->session.targets.chosen, selection);
@@ -570,15 +579,17 @@ static int run_core(struct retain_run *run)
 	if (error)
 		return error;
 	core_warn(run->core);
-	log_info("a core file lacks kernel-held references (epoll, timers, io_uring, signal "
-		 "stacks): blocks that only those hold seem unreachable");
+	log_info(
+		"a core file lacks kernel-held references (epoll, timers, io_uring, signal stacks): blocks that only those hold seem unreachable");
 	run->stages.processes->core = run->core;
 	retain = retain_run_begin(run, core_layout(run->core)->pid);
 	return retain ? retain_run_finish(run, retain, &(struct retain_tracked){0}) : -ENOMEM;
 }
 
-/* There is nothing to undo: a signal may end leakmon at any time, except while a process stands
- * stopped (heap/allocators/heap_image_stop.c). */
+/*
+ * Runs all. Nothing needs cleanup, so a signal may end leakmon at any time, except while a process
+ * is stopped (heap/allocators/heap_image_stop.c).
+ */
 static int run_all(struct retain_run *run)
 {
 	const struct retain_options *options = run->options;
@@ -592,7 +603,7 @@ static int run_all(struct retain_run *run)
 	return error;
 }
 
-/* Returns the exit code. */
+/* Runs without tracking. Returns the exit code. */
 static int run_census(const struct retain_options *options)
 {
 	struct retain_run run;
@@ -608,9 +619,9 @@ static int run_census(const struct retain_options *options)
 /* -------- with tracking */
 
 /*
- * Heap images are taken at one report of the watch loop. A second report, right after, has the
- * blocks that were there throughout: their sites add to what the heap itself says, and are all that
- * is known of blocks of an allocator without a reader.
+ * Heap images are taken at one report of the watch loop. A second report, right after, lists the
+ * blocks that existed throughout: their call sites supplement the heap's own evidence, and are the
+ * only evidence for blocks of an allocator without a reader.
  */
 
 struct tracking {
@@ -626,7 +637,7 @@ static int compare_blocks(const void *left_pointer, const void *right_pointer)
 	return left->address < right->address ? -1 : left->address > right->address;
 }
 
-/* Places of sites by their index, plus 1. */
+/* Maps the index of each site to its number, from 1. */
 static int number_sites(const struct report_process *process, struct hash *numbers,
 			struct retain_tracked *tracked)
 {
@@ -646,7 +657,7 @@ static int number_sites(const struct report_process *process, struct hash *numbe
 	return 0;
 }
 
-/* Blocks that were there before the heap image was begun, and still are. */
+/* Lists blocks that existed before the image and still do. */
 static int list_blocks(const struct snapshot *snapshot, const struct snapshot_process *process,
 		       uint64_t since_ns, const struct hash *numbers,
 		       struct retain_tracked *tracked)
@@ -669,7 +680,7 @@ static int list_blocks(const struct snapshot *snapshot, const struct snapshot_pr
 	return 0;
 }
 
-/* Logs what to do about each cause. Returns how many allocations were not tracked. */
+/* Logs advice for each cause. Returns the number of untracked allocations. */
 static uint64_t explain_drops(const struct snapshot_process *process)
 {
 	uint64_t sum = 0;
@@ -683,7 +694,10 @@ static uint64_t explain_drops(const struct snapshot_process *process)
 	return sum;
 }
 
-/* began_here: leakmon started the process, so its first allocation was tracked. */
+/*
+ * Collects the tracked blocks. began_here: leakmon started the process, so its first allocation was
+ * tracked.
+ */
 static int read_tracked(const struct report *report, const struct retain *retain, bool began_here,
 			struct retain_tracked *tracked)
 {
@@ -779,8 +793,8 @@ static int take(void *context, const struct report *report, const char *label, b
 
 	if (tracking->done || (last && !tracking->images.count))
 		return 0;
-	/* It can take minutes. At an interrupt the kernel takes the probes back, and a stopped
-	 * process is resumed first (heap/allocators/heap_image_stop.c). */
+	/* It can take minutes. At an interrupt the kernel removes the probes, and a stopped process
+	 * is resumed first (heap/allocators/heap_image_stop.c). */
 	interrupt_ends(true);
 	error = tracking->images.count ? finish_heap_images(tracking, report)
 				       : take_heap_images(tracking, report);
@@ -795,7 +809,7 @@ static bool is_done(void *context)
 	return tracking->done;
 }
 
-/* Why a run that ended with `code` has no result. Returns the exit code. */
+/* Logs why a run that ended with `code` has no result. Returns the exit code. */
 static int explain_nothing(int code)
 {
 	if (interrupt_check()) {
@@ -804,13 +818,13 @@ static int explain_nothing(int code)
 		return interrupt_exit_code(EXIT_ERROR);
 	}
 	if (code != EXIT_ERROR)
-		log_error("all targets ended before the first INTERVAL had passed: give a shorter "
-			  "one");
+		log_error(
+			"all targets ended before the first INTERVAL had passed: give a shorter one");
 	log_error("to read the heap without probes: leakmon retain --census");
 	return code == EXIT_OK ? EXIT_ERROR : code;
 }
 
-/* Tracks for an interval first, so that blocks have call stacks. Returns the exit code. */
+/* Tracks for one interval first, so that blocks have call stacks. Returns the exit code. */
 static int run_tracked(const struct retain_options *options)
 {
 	struct session_options watched = options->session;
@@ -819,7 +833,7 @@ static int run_tracked(const struct retain_options *options)
 
 	watched.output.report.show_allocs = true;
 	watched.tracking.older_ns = 0;
-	watched.probes.no_usdt = true; /* every block is wanted */
+	watched.probes.no_usdt = true; /* samples would miss blocks */
 	watched.schedule.count = 0;
 	watched.output.path = NULL;
 	if (!error)

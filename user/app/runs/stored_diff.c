@@ -19,10 +19,10 @@
 struct side {
 	struct recording *recording; /* owned by the first side that opened it */
 	char *path;		     /* without @SEQ */
-	const char *at;		     /* into path's allocation; NULL: not said */
+	const char *at;		     /* points into path's allocation; NULL: not given */
 	size_t position;
 	struct history history; /* empty unless the format wants it */
-	struct history around;	/* with what came after the snapshot */
+	struct history around;	/* with later snapshots, too */
 	struct snapshot snapshot;
 	struct memory_history memory;
 	struct report report;
@@ -38,7 +38,7 @@ static void side_free(struct side *side)
 	free(side->path);
 }
 
-/* FILE@SEQ. A file with an @ in its very name is that file. */
+/* Parses FILE@SEQ. An existing file with an @ in its name is taken as a whole. */
 static int side_parse(struct side *side, const char *word)
 {
 	char *at;
@@ -78,7 +78,7 @@ static int side_read(struct side *side, bool with_history)
 	return error ? error : recording_name(side->recording, &side->report);
 }
 
-/* `span`: how many snapshots both ends have for what is around them. */
+/* Reads history around a side. `span`: the number of snapshots between the ends, for both. */
 static int side_look_around(struct side *side, size_t span)
 {
 	size_t count, last;
@@ -110,7 +110,7 @@ static void comparison_free(struct comparison *comparison)
 	recording_close(comparison->before.recording);
 }
 
-/* One FILE alone: its first snapshot, or the one it names, against its last. */
+/* Parses the arguments. One FILE alone: its first snapshot, or the given one, against its last. */
 static int parse(struct comparison *comparison, const struct diff_options *options)
 {
 	int error = side_parse(&comparison->before, options->before);
@@ -123,7 +123,7 @@ static int parse(struct comparison *comparison, const struct diff_options *optio
 		return error;
 	}
 	comparison->one_recording = !strcmp(comparison->before.path, comparison->after.path);
-	/* Two recordings are compared as they ended, one as it began and ended. */
+	/* Compare the ends of two recordings, but the beginning and the end of one. */
 	if (comparison->one_recording && !comparison->before.at)
 		comparison->before.at = "first";
 	return 0;
@@ -142,7 +142,7 @@ static int open_both(struct comparison *comparison)
 	return error;
 }
 
-/* For one recording, the ends share what lies between them. */
+/* Reads history around both ends; in one recording, they share the snapshots in between. */
 static int look_around(struct comparison *comparison)
 {
 	struct side *before = &comparison->before, *after = &comparison->after;
@@ -244,7 +244,7 @@ static void describe_retentions(struct retain_diff_report *report, const struct 
 	report->after_label = is->label;
 }
 
-/* Of Go programs without malloc: the later profile, with its growth. */
+/* Compares Go programs without malloc: the later profile, with its growth. */
 static int compare_profiles_of(struct retain_result *was, struct retain_result *is,
 			       const struct output_options *output, int64_t *growth)
 {
@@ -330,7 +330,10 @@ static int compare_profiles(const struct side *before, const struct side *after,
 
 /* -------- goroutines */
 
-/* The earlier one of two readings of one process; of two processes the time between them. */
+/*
+ * Reports the later of two readings, compared with the earlier if both are of one process, with the
+ * time between them.
+ */
 static int compare_goroutines(const struct side *before, const struct side *after,
 			      const struct output_options *output)
 {
@@ -364,7 +367,7 @@ static int compare_goroutines(const struct side *before, const struct side *afte
 	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_THREADS, &is);
 }
 
-/* -------- which of them */
+/* -------- choice of the kind */
 
 int stored_diff(const struct diff_options *options)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `leakmon diff`: two snapshots, profiles or retentions, of one recording or of two. */
+/* `leakmon diff`: compares two snapshots, profiles or retentions, of one recording or of two. */
 #ifndef LEAKMON_RUNS_STORED_DIFF_H
 #define LEAKMON_RUNS_STORED_DIFF_H
 
@@ -7,13 +7,13 @@
 #include "report/analyze/diff_build.h"
 
 struct diff_options {
-	const char *before, *after; /* each perhaps with @SEQ; after NULL: the end of `before` */
+	const char *before, *after; /* optionally with @SEQ; after NULL: the end of `before` */
 	enum diff_group by;
-	bool retain_runs, profiles, goroutines; /* compare these, not snapshots */
+	bool retain_runs, profiles, goroutines; /* compare these instead of snapshots */
 	struct output_options output;
 };
 
-/* Returns the exit code. */
+/* Runs it. Returns the exit code. */
 int stored_diff(const struct diff_options *options);
 
 #endif

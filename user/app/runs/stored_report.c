@@ -139,7 +139,7 @@ static int report_profile(struct recording *recording, const char *at,
 	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_PROFILE, &report);
 }
 
-/* For one process, from its first run to that one. */
+/* Reads the history of one process, from its first run to the run at `position`. */
 static int history_read(struct recording *recording, size_t position, pid_t pid,
 			struct class_history *history)
 {
@@ -161,7 +161,7 @@ static int history_read(struct recording *recording, size_t position, pid_t pid,
 	return error;
 }
 
-/* Since the first run of its process that has one. */
+/* Computes growth since the process's first run with a heap profile. */
 static int heap_growth_read(struct recording *recording, size_t position,
 			    struct retain_result *result)
 {
@@ -226,7 +226,7 @@ static int report_goroutines(struct recording *recording, const char *at,
 	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_THREADS, &report);
 }
 
-/* The latest retention of each process, in the order of their first ones. */
+/* The latest retention of each process, in the order of their first runs. */
 struct retentions {
 	VEC(struct retain_result) list;
 };
@@ -276,8 +276,8 @@ struct source {
 	struct retentions retained;
 	struct oom_kills oom;
 	struct stored_diagnoses diagnoses;
-	size_t hosts;	     /* of a fleet; 0: it is none */
-	struct report whole; /* of a fleet: nothing of it is cut */
+	size_t hosts;	     /* of a fleet; 0: not a fleet */
+	struct report whole; /* of a fleet, uncut */
 	struct fleet fleet;
 };
 
@@ -302,7 +302,7 @@ static const char *label_at(const struct recording *recording, size_t position)
 	return recording_snapshots(recording, &count)[position].label;
 }
 
-/* For all sites: those that the report leaves out are on hosts, too. */
+/* Builds the fleet from all sites: those cut from the report exist on hosts, too. */
 static int fleet_read(struct source *source)
 {
 	const struct report_options all = {.sort = SORT_BYTES, .history = &source->history};
@@ -339,13 +339,13 @@ static bool is_host(const struct recording *recording, const char *name)
 	return !count && !strcmp(recording_host(recording), name);
 }
 
-/* --host: the others are left out, of the ledger too. */
+/* --host: removes all other hosts, from the ledger too. */
 static int host_choose(struct source *source, const char *host)
 {
 	if (!is_host(source->recording, host)) {
-		log_error("--host %s: the recording has no host of that name; `leakmon report FILE "
-			  "--format json` names them",
-			  host);
+		log_error(
+			"--host %s: the recording has no host of that name; `leakmon report FILE --format json` names them",
+			host);
 		return -ENOENT;
 	}
 	if (source->hosts)
@@ -405,7 +405,7 @@ static int report_snapshot(struct source *source, const struct show_options *opt
 		     : emit_once(&options->output, EMIT_ONCE, OUTPUT_REPORT, &source->report);
 }
 
-/* "#12  2026-11-22 13:00:05  oom 1234" */
+/* Prints "#12 2026-11-22 13:00:05 oom 1234". */
 static void kill_print(uint64_t number, const struct timespec *time, const char *what)
 {
 	char when[32] = "";
@@ -424,7 +424,7 @@ static int say_no_kill(const struct show_options *show)
 	return -ENOENT;
 }
 
-/* The same of profiles; `own_at` has room for a number. */
+/* Chooses an OOM kill as choose_kill() does, among profiles; `own_at` has room for a number. */
 static int choose_kill_of_profiles(const struct recording *recording, struct show_options *show,
 				   char own_at[24])
 {
@@ -446,8 +446,10 @@ static int choose_kill_of_profiles(const struct recording *recording, struct sho
 	return kills ? 0 : say_no_kill(show);
 }
 
-/* Lists what was killed; the last one is shown unless --at says which. 0, -ENOENT: there is none;
- * -ENOMEM. */
+/*
+ * Lists OOM kills, and chooses the last one unless --at names another. Returns 0; -ENOENT: there is
+ * none; or -ENOMEM.
+ */
 static int choose_kill(const struct recording *recording, struct show_options *show)
 {
 	const char *at = show->at;
@@ -469,7 +471,7 @@ static int choose_kill(const struct recording *recording, struct show_options *s
 	return kills ? 0 : say_no_kill(show);
 }
 
-/* -------- which of them */
+/* -------- choice of the kind */
 
 int stored_report(const struct show_options *options)
 {

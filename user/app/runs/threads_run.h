@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `leakmon threads`: dead threads, at intervals, with the holders of their pthread_t. */
+/* `leakmon threads`: reports dead threads, at intervals, with the holders of their pthread_t. */
 #ifndef LEAKMON_RUNS_THREADS_RUN_H
 #define LEAKMON_RUNS_THREADS_RUN_H
 
@@ -11,12 +11,12 @@ struct threads_options {
 	struct pause_options pause;
 	bool show_threads; /* list each dead one */
 	bool heap;	   /* track the heap, too */
-	bool holders;	   /* what still holds their pthread_ts */
+	bool holders;	   /* find the holders of their pthread_t */
 };
 
 _Static_assert(!offsetof(struct threads_options, session), "a session's options stand first");
 
-/* Returns the exit code. */
+/* Runs it. Returns the exit code. */
 int threads_run(const struct threads_options *options);
 
 #endif

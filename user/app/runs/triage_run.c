@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-/* How often an open window is checked. */
+/* Interval between checks of an open window. */
 #define WINDOW_TICK_S 1.0
 /* Call stacks of a profiled suspect in a report. */
 #define SITES_SHOWN 5
@@ -25,7 +25,7 @@ struct triage_run {
 	const struct triage_options *options;
 	struct emitter emitter;
 	struct triage triage;
-	struct escalation *escalation;	       /* NULL: no exact tracking was asked for */
+	struct escalation *escalation;	       /* NULL: no exact tracking requested */
 	const struct profile_report *profiles; /* of suspects, while a report is made; or NULL */
 	struct sampling *sampling;	       /* NULL with --no-stacks */
 	struct causes *causes;
@@ -55,7 +55,7 @@ static int run_open(struct triage_run *run)
 	double poll_interval_s = (double)MIN(schedule->interval_ns, TRIAGE_POLL_NS) / 1e9;
 	int error = open_output(run);
 
-	/* A profile has a loop of its own. */
+	/* A profile has its own loop. */
 	if (!error && !is_profiled(options))
 		error = report_loop_open(&run->loop, schedule, false);
 	if (!error)
@@ -88,7 +88,7 @@ static void run_close(struct triage_run *run)
 	emitter_close(&run->emitter);
 }
 
-/* Adds the call stacks of suspects that are profiled. */
+/* Adds the call stacks of profiled suspects. */
 static void attach_profiles(const struct profile_report *profiles, struct triage_entries *entries)
 {
 	for (size_t i = 0; i < entries->count; i++) {
@@ -102,14 +102,14 @@ static void attach_profiles(const struct profile_report *profiles, struct triage
 	}
 }
 
-/* `asked`: it must not be left out. */
+/* Writes a report. `asked`: it must not be omitted. */
 static int write_report(struct triage_run *run, bool asked, bool last)
 {
 	const struct output_options *output = &run->options->session.output;
 	struct triage_report report = {0};
 	int error;
 
-	/* After a kill nothing can be read: the report shows what was known before. */
+	/* After a kill the process cannot be read: report the earlier state. */
 	if (run->sampling && !kills_take(run->kills))
 		sampling_examine(run->sampling, last);
 	run->triage.limits.news = false;
@@ -138,7 +138,7 @@ static int write_report(struct triage_run *run, bool asked, bool last)
 	return error;
 }
 
-/* The results of a window have a report of their own. */
+/* Ends a window, and reports its results separately. */
 static int end_window(struct triage_run *run)
 {
 	int error;
@@ -163,7 +163,7 @@ static int poll_if_due(void *context, const struct pollfd *fds, size_t count)
 		error = triage_poll(&run->triage);
 		if (run->sampling)
 			sampling_consume(run->sampling);
-		/* A process close to a limit is reported, and sampled, at once. */
+		/* Report, and sample, a process close to a limit at once. */
 		if (!error && (kills_take(run->kills) || run->triage.limits.news))
 			error = write_report(run, true, false);
 	}
@@ -187,7 +187,7 @@ static int timeout_ms(void *context)
 	return (int)(pause_s * 1000) + 1;
 }
 
-/* The last report has the results of an open window so far. */
+/* Makes a report; the last one includes the results so far of an open window. */
 static int make_report(void *context, enum report_cause cause)
 {
 	struct triage_run *run = context;
@@ -225,7 +225,7 @@ static int loop(struct triage_run *run)
 	return report_loop_run(&run->loop, &hooks);
 }
 
-/* -------- with suspects that are profiled */
+/* -------- with profiled suspects */
 
 static int take_profile(void *context, const struct profile_report *profiles, bool last)
 {
@@ -251,7 +251,7 @@ static void polled(void *context)
 		log_error("cannot report OOM kills, or processes close to a memory limit");
 }
 
-/* A kill is reported at once. */
+/* Reports a kill at once. */
 static void tended(void *context)
 {
 	struct triage_run *run = context;
@@ -260,7 +260,7 @@ static void tended(void *context)
 		log_error("cannot report OOM kills");
 }
 
-/* Returns the exit code. */
+/* Runs with a profile of the suspects. Returns the exit code. */
 static int profile_suspects(struct triage_run *run)
 {
 	const struct triage_options *options = run->options;
@@ -280,7 +280,7 @@ static int profile_suspects(struct triage_run *run)
 	profile.session.tracking = tracking;
 	profile.session.tracking.debuginfod = options->session.tracking.debuginfod;
 	profile.session.targets.come_later = true;
-	profile.session.output.path = NULL; /* ours to write */
+	profile.session.output.path = NULL; /* this run writes the output */
 	profile.session.output.textfile_dir = NULL;
 	profile.session.output.listen = NULL;
 	profile.session.output.push = (struct push_options){0};

@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/units.h"
 
-/* Limits of its report: classes and roots that are shown, and what it may say. */
+/* Limits of its report: classes and roots shown, and size of the output. */
 #define CLASSES_SHOWN "6"
 #define SAID_MAX (16u << 20)
 
@@ -63,7 +63,7 @@ int class_count_start(struct class_count *count, pid_t pid)
 	return 0;
 }
 
-/* While it runs. */
+/* Charges a running child. */
 static void charge(struct class_count *count)
 {
 	struct timespec used = {0};
@@ -91,7 +91,7 @@ static void end(struct class_count *count)
 	count->fd = -1;
 }
 
-/* False: nothing more will come. */
+/* Returns false when the output is complete, or too long. */
 static bool add(struct class_count *count, const char *bytes, size_t size)
 {
 	char *grown =
@@ -167,7 +167,7 @@ static void classes_write(FILE *out, const json_t *report)
 	}
 }
 
-/* The first root is that by which most is reached. */
+/* Prints the first root, from which most bytes are reachable. */
 static void root_write(FILE *out, const json_t *report)
 {
 	const json_t *root = json_array_get(json_object_get(report, "roots"), 0);
@@ -180,7 +180,7 @@ static void root_write(FILE *out, const json_t *report)
 				    ""));
 }
 
-/* The code that allocated a Go program's live bytes. */
+/* Prints the code that allocated a Go program's live bytes. */
 static void profile_write(FILE *out, const json_t *profile)
 {
 	const json_t *site;

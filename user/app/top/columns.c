@@ -16,27 +16,27 @@
 #include "output/text/text.h"
 #include "process/symbol/site_label.h"
 
-/* Contents of a cell in a list: one function per kind of column. */
+/* Contents of cells in a list: one function per kind of column. */
 
-/* Fields of the row itself. */
+/* -------- fields of the row itself */
 static column_format column_format_pid;
 
 static column_format column_format_name;
 
-static column_format column_format_place; /* "-": nowhere in particular */
+static column_format column_format_place; /* "-": none */
 
 static column_format column_format_verdict;
 
 static column_format column_format_trend; /* a sparkline */
 
-static column_format column_format_where; /* which code allocates, and on behalf of which */
+static column_format column_format_where; /* the allocating code, and its caller in the program */
 
-/* The column's number in the row; "-": it is not known. */
+/* The column's number in the row; "-": unknown. */
 static column_format column_format_number;
 
-static column_format column_format_few; /* the same, which may be less than one */
+static column_format column_format_few; /* the same, for values below one */
 
-static column_format column_format_bytes; /* "~" behind it: not exact; the heading says why */
+static column_format column_format_bytes; /* followed by "~" if inexact; the heading says why */
 
 static column_format column_format_rate; /* bytes per second */
 
@@ -55,7 +55,7 @@ struct line {
 	size_t marks;	/* combined with the latest character */
 };
 
-/* The columns of a character; what the locale does not know is shown as `?`. */
+/* Returns the width of a character; one outside the locale is shown as `?`. */
 static size_t columns_of(uint32_t code, wchar_t *shown)
 {
 	int columns = wcwidth((wchar_t)code);
@@ -64,7 +64,7 @@ static size_t columns_of(uint32_t code, wchar_t *shown)
 	return columns < 0 ? 1 : (size_t)columns;
 }
 
-/* False: it does not fit any more. */
+/* Returns false if it no longer fits. */
 static bool line_add(struct line *line, uint32_t code, size_t width)
 {
 	wchar_t shown;
@@ -73,7 +73,7 @@ static bool line_add(struct line *line, uint32_t code, size_t width)
 	if (line->columns + columns > width)
 		return false;
 	line->marks = columns ? 0 : line->marks + 1;
-	/* Nothing to combine with, or a pile of marks that would overflow a cell. */
+	/* Skip a mark with nothing to combine with, or one too many for a cell. */
 	if (!columns && (!line->columns || line->marks >= CELLS_PER_COLUMN))
 		return true;
 	line->cells[line->used++] = shown;
@@ -81,7 +81,7 @@ static bool line_add(struct line *line, uint32_t code, size_t width)
 	return true;
 }
 
-/* Takes characters off until `columns` are left, or one less before a wide one. */
+/* Removes characters until `columns` are left, or one less before a wide one. */
 static void line_cut(struct line *line, size_t columns)
 {
 	while (line->used && line->columns > columns) {
@@ -153,7 +153,7 @@ size_t cells_wrap(wchar_t *cells, const char *text, size_t width)
 		blank_columns = line.columns;
 		blank_cells = line.used;
 	}
-	/* Not so far back that a long name would leave most of the line empty. */
+	/* But do not break so early that a long name leaves most of the line empty. */
 	if (text[used] && blank_columns > width / 2) {
 		used = blank_used;
 		line.used = blank_cells;
@@ -184,7 +184,7 @@ static void column_format_place(const struct top_row *row, const struct top_colu
 	snprintf(text, COLUMN_TEXT_SIZE, "%s", row->place ? row->place : "-");
 }
 
-/* The column's number in a row; one that is not known is written as such. */
+/* Returns whether the column's number in a row is known; writes "-" if not. */
 static bool number_of(const struct top_row *row, const struct top_column *column, char *text,
 		      double *value)
 {
@@ -278,7 +278,7 @@ static void column_format_verdict(const struct top_row *row, const struct top_co
 	snprintf(text, COLUMN_TEXT_SIZE, "%s", top_row_verdict(row));
 }
 
-/* Among the heights that fall into one column, the greatest. */
+/* Returns the maximum of the heights within one column. */
 static unsigned char height_at(const struct top_row *row, size_t column, size_t columns)
 {
 	size_t from = column * row->spark_count / columns;
@@ -344,7 +344,7 @@ static void column_format_where(const struct top_row *row, const struct top_colu
 		{"bytes", 'b', TOP_BYTES}, {"count", 'c', TOP_COUNT}, {"growth", 'g', TOP_GROWTH}, \
 			{"integral", 'i', TOP_INTEGRAL}, {"age", 'a', TOP_AGE},                    \
 	}
-/* A short name keeps its width: it is the place that yields, to a point. */
+/* A name keeps its width: the place shrinks first, down to this. */
 #define PLACE_LEAST 8
 #define COLUMNS_OF_TRIAGE(place_drop)                                                              \
 	{"IN", 12, true, CELLS_LEFT, place_drop, 0, column_format_place, .least = PLACE_LEAST},    \
@@ -445,7 +445,7 @@ const struct top_list top_lists[TOP_LISTS_] = {
 		},
 };
 
-/* Width of the shown columns, with blanks between them. */
+/* Returns the width of the shown columns, with blanks between them. */
 static size_t width_of(const struct top_list *list, const size_t widths[COLUMNS_MAX])
 {
 	size_t sum = 0;
@@ -455,7 +455,7 @@ static size_t width_of(const struct top_list *list, const size_t widths[COLUMNS_
 	return sum ? sum - 1 : 0;
 }
 
-/* The shown column that matters least; COLUMNS_MAX: all that are left must stay. */
+/* Returns the least important shown column that may be dropped, or COLUMNS_MAX. */
 static size_t least_of(const struct top_list *list, const size_t widths[COLUMNS_MAX])
 {
 	size_t least = COLUMNS_MAX;
@@ -468,7 +468,7 @@ static size_t least_of(const struct top_list *list, const size_t widths[COLUMNS_
 	return least;
 }
 
-/* By which the shown columns may shrink. */
+/* Returns by how much the shown columns may shrink. */
 static size_t slack_of(const struct top_list *list, const size_t widths[COLUMNS_MAX])
 {
 	size_t sum = 0;
@@ -490,7 +490,7 @@ static void shrink(const struct top_list *list, size_t width, size_t widths[COLU
 	}
 }
 
-/* Left-over width goes to the columns that take it, or is taken from the last ones. */
+/* Gives spare width to the columns that take it, or shrinks columns from the last on. */
 static void settle(const struct top_list *list, size_t width, size_t widths[COLUMNS_MAX])
 {
 	size_t needed, takers = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Text as it fills columns of a terminal, whatever a target calls itself. */
+/* Text fitted into columns of a terminal, safe for untrusted names. */
 #ifndef LEAKMON_TOP_COLUMNS_H
 #define LEAKMON_TOP_COLUMNS_H
 
@@ -8,7 +8,7 @@
 
 #include "app/top/row.h"
 
-/* A column holds one character and what combines with it: this many at most. */
+/* Characters per column: one and its combining marks. */
 #define CELLS_PER_COLUMN 4
 #define CELLS_COLUMNS_MAX 512
 #define CELLS_SIZE (CELLS_COLUMNS_MAX * CELLS_PER_COLUMN + 1)
@@ -16,20 +16,19 @@
 enum cells_align { CELLS_LEFT, CELLS_RIGHT };
 
 /*
- * Untrusted UTF-8 as exactly `width` columns (at most CELLS_COLUMNS_MAX), as wcwidth(3) counts
- * them: made inert (base/text.h), filled up with blanks, or cut with an ellipsis at its end. What
- * the locale has no character for becomes `?`. `cells` has room for CELLS_SIZE; NUL-terminated.
+ * Fits untrusted UTF-8 into exactly `width` columns (at most CELLS_COLUMNS_MAX), as wcwidth(3)
+ * counts them: makes it inert (base/text.h) and pads it with blanks, or cuts it with an ellipsis.
+ * Characters outside the locale become `?`. `cells` has room for CELLS_SIZE; NUL-terminated.
  */
 void cells_fit(wchar_t *cells, const char *text, size_t width, enum cells_align align);
 
 /*
- * The same of the first line that fits into `width` columns, without an ellipsis; blanks are where
- * lines break best. Returns how many bytes of `text`, which is inert already, are in it; 0 only for
- * "".
+ * Fits the first line of a text into `width` columns, without an ellipsis, preferably broken at a
+ * blank. Returns the number of bytes of `text` in it, which must be inert; 0 only for "".
  */
 size_t cells_wrap(wchar_t *cells, const char *text, size_t width);
 
-/* The lists of `leakmon top` and their columns: one table each. */
+/* The lists of `leakmon top` and their columns, one table each. */
 
 #define COLUMN_TEXT_SIZE 2048
 #define COLUMNS_MAX 12
@@ -42,25 +41,25 @@ typedef void column_format(const struct top_row *row, const struct top_column *c
 
 struct top_column {
 	const char *title;
-	size_t width; /* the one that takes what is left: the least it needs */
+	size_t width; /* for a column that takes the rest: its minimum */
 	bool takes_rest;
 	enum cells_align align;
-	unsigned char drop; /* the highest goes first when the screen is narrow; 0: never */
+	unsigned char drop; /* the highest is dropped first on a narrow screen; 0: never */
 	enum top_field field;
 	column_format *format;
-	bool of_many; /* only where rows are of several processes */
-	size_t least; /* it may shrink to, before another one is dropped; 0: it may not */
+	bool of_many; /* shown only with rows of several processes */
+	size_t least; /* width to which it shrinks before another is dropped; 0: fixed */
 };
 
 struct top_sort {
 	const char *name;
-	char key; /* that chooses it */
+	char key; /* to choose it */
 	enum top_field field;
 };
 
 struct top_list {
 	const char *title;
-	const char *empty; /* what to say when there is no row */
+	const char *empty; /* text for an empty list */
 	struct top_column columns[COLUMNS_MAX];
 	struct top_sort sorts[8]; /* the default first */
 };
@@ -68,18 +67,20 @@ struct top_list {
 enum top_screen {
 	TOP_TRIAGE,  /* processes of the machine */
 	TOP_GROUPS,  /* its containers and cgroups */
-	TOP_TARGETS, /* processes that are tracked */
+	TOP_TARGETS, /* tracked processes */
 	TOP_CALLS,   /* their call stacks */
-	TOP_PROFILE, /* call stacks of one that is profiled */
+	TOP_PROFILE, /* call stacks of a profiled process */
 	TOP_LISTS_,
-	TOP_STACK = TOP_LISTS_, /* one of them, a page */
+	TOP_STACK = TOP_LISTS_, /* one call stack, as a page */
 	TOP_SCREENS_,
 };
 
 extern const struct top_list top_lists[TOP_LISTS_];
 
-/* The width of each column on a screen of `width`, 0: not shown. Between two is a blank. `many`:
- * rows are of several processes. */
+/*
+ * Computes the width of each column on a screen of `width`; 0: not shown. A blank separates two
+ * columns. `many`: rows belong to several processes.
+ */
 void top_columns_fit(const struct top_list *list, bool many, size_t width,
 		     size_t widths[COLUMNS_MAX]);
 

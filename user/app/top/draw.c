@@ -9,12 +9,12 @@
 
 enum colour { PLAIN, RED, YELLOW, COLOURS_ };
 
-/* Lines beside those of the list, in the order in which a small screen gives them up. */
+/* Lines outside the list, in the order in which a small screen drops them. */
 struct layout {
 	int width, height;
-	int headings; /* of the heading, shown */
+	int headings; /* lines of the heading shown */
 	bool keys, message, title;
-	int list; /* its first line: the titles of its columns */
+	int list; /* its first line, with the column titles */
 };
 
 static int headings_of(const struct top_model *model)
@@ -32,7 +32,7 @@ static struct layout layout_of(const struct top_model *model, bool page)
 	int spare;
 
 	getmaxyx(stdscr, layout.height, layout.width);
-	spare = layout.height - 2 - !page; /* a row of the list, and its columns' titles */
+	spare = layout.height - 2 - !page; /* a row of the list, and the column titles */
 	layout.title = spare-- > 0;
 	layout.message = spare-- > 0;
 	layout.keys = spare-- > 1;
@@ -46,7 +46,7 @@ static int list_height(const struct layout *layout, bool page)
 	return MAX(1, layout->height - layout->list - !page - layout->message - layout->keys);
 }
 
-/* Colours stand for emphasis where there are none. */
+/* Bold replaces colours on a monochrome terminal. */
 static attr_t attribute(const struct top_terminal *terminal, enum colour colour)
 {
 	static const short pairs[COLOURS_] = {[RED] = COLOR_RED, [YELLOW] = COLOR_YELLOW};
@@ -59,7 +59,7 @@ static attr_t attribute(const struct top_terminal *terminal, enum colour colour)
 	return COLOR_PAIR(colour) | (colour == RED ? A_BOLD : 0);
 }
 
-/* Text from a target, in exactly `width` columns. */
+/* Draws text from a target, in exactly `width` columns. */
 static void put(int line, int column, int width, const char *text, enum cells_align align,
 		attr_t how)
 {
@@ -181,7 +181,7 @@ static void draw_list(const struct top_terminal *terminal, const struct layout *
 			 A_DIM);
 }
 
-/* The lines of a page from `first` on, on so many of the screen from `at` on. */
+/* Draws the lines of a page from `first` on, in `height` lines of the screen from `at` on. */
 static void put_page(const struct layout *layout, const struct top_page *page, size_t first, int at,
 		     size_t height)
 {
@@ -202,7 +202,7 @@ static void draw_page(const struct layout *layout, struct top_model *model)
 	put_page(layout, &model->page, model->page_first, layout->list, model->height);
 }
 
-/* Where a list leaves room: the selected row's call stack, or its process's first one. */
+/* Makes the page below a short list: the selected row's call stack, or its process's first one. */
 static void make_preview(const struct layout *layout, const struct top_model *model,
 			 struct top_page *page)
 {
@@ -213,7 +213,7 @@ static void make_preview(const struct layout *layout, const struct top_model *mo
 		return;
 	classes = row->pid && row->pid == model->classes.pid ? model->classes.text : NULL;
 	first = model->screen == TOP_TARGETS ? top_model_first_call(model, row) : NULL;
-	/* A process of the machine that shows nothing else has keys at least. */
+	/* A process of the machine without other details at least gets its keys. */
 	if (!first && !row->frames.list.count && !row->evidence && !classes &&
 	    !(model->triage && row->pid))
 		return;
@@ -222,7 +222,7 @@ static void make_preview(const struct layout *layout, const struct top_model *mo
 		top_page_wrap(page, (size_t)layout->width);
 }
 
-/* A list of the machine is longer than a screen: what the selected row says is worth a third. */
+/* The machine's list is longer than a screen: reserve a third for the selected row's details. */
 #define PREVIEW_HEIGHT_MIN 15
 
 static void make_room(struct top_model *model, const struct top_page *page)
@@ -236,7 +236,7 @@ static void make_room(struct top_model *model, const struct top_page *page)
 	model->height -= MIN(wanted, model->height / 3) - MIN(spare, model->height / 3);
 }
 
-/* Behind the rows. */
+/* Draws the preview below the rows. */
 static void draw_preview(const struct layout *layout, const struct top_model *model,
 			 const struct top_page *page)
 {
@@ -262,7 +262,7 @@ static void draw_menu(const struct layout *layout, const struct top_model *model
 	}
 }
 
-/* A message; else what is typed; else why the selected row has its verdict. */
+/* Draws a message; else typed text; else the evidence for the selected row's verdict. */
 static void draw_message(const struct layout *layout, const struct top_model *model)
 {
 	const struct top_row *row = top_model_selected(model);

@@ -55,7 +55,7 @@ static void machine_write(FILE *out)
 			memory.all_10s);
 }
 
-/* NULL: out of memory. */
+/* Returns NULL when out of memory. */
 static char *machine_line(void)
 {
 	char *line = NULL;
@@ -96,7 +96,7 @@ static uint64_t sum(const uint64_t *numbers, size_t count)
 	return all;
 }
 
-/* The most of one cause, with its remedy: there is room for one. */
+/* Writes the largest loss of one cause, with its remedy: there is room for one. */
 static void loss_write(FILE *out, const struct ledger *ledger)
 {
 	size_t drop = 0, lost = LM_LOST_NONE + 1;
@@ -112,7 +112,9 @@ static void loss_write(FILE *out, const struct ledger *ledger)
 			lost_advice(lost));
 }
 
-/* The first cause without a number; NULL: none. Recordings hold no causes, but the ledger. */
+/*
+ * Returns the first cause without a number; NULL: none. A recording has no causes, only the ledger.
+ */
 static const char *find_doubt(const struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->processes.count; i++) {
@@ -125,7 +127,7 @@ static const char *find_doubt(const struct snapshot *snapshot)
 	return ledger_agrees(snapshot, &snapshot->ledger) ? NULL : inexact_advice(INEXACT_LEDGER);
 }
 
-/* The numbers cover native memory only, and exact ones must not seem to cover the rest. */
+/* Notes a managed heap: the numbers cover native memory only, even if exact. */
 static void managed_write(FILE *out, const struct snapshot *snapshot)
 {
 	const struct managed_share *most = NULL;
@@ -173,7 +175,7 @@ static void cost_write(FILE *out, const struct report *report)
 		(double)report->snapshot->scan_ns / 1e6);
 }
 
-/* A line is written by one of these; true: it is to be noticed. */
+/* Writes one line; returns true if it needs attention. */
 static bool line_write(FILE *out, enum top_heading_line line, const struct report *report)
 {
 	if (line == HEADING_LEDGER)
@@ -208,7 +210,7 @@ int top_heading_of_report(struct top_heading *heading, const struct report *repo
 	return 0;
 }
 
-/* Memory of the machine that is no process's, if any of it grows. NULL: none does. */
+/* Returns a line about growing memory that belongs to no process; NULL: none grows. */
 static char *suspects_line(const struct triage_machine *machine)
 {
 	char *line = NULL;
@@ -260,7 +262,7 @@ int top_heading_of_triage(struct top_heading *heading, const struct triage_repor
 	return 0;
 }
 
-/* For the process that is profiled: what its memory does. */
+/* Writes the memory of the profiled process. */
 static void memory_write(FILE *out, const struct profile_report_process *process)
 {
 	const struct interval *net = &process->judgement.net_blocks_per_s;

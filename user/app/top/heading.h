@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The lines above a list: what is held in all, whether the ledger balances, what it costs. */
+/* The lines above a list: totals, balance of the ledger, costs. */
 #ifndef LEAKMON_TOP_HEADING_H
 #define LEAKMON_TOP_HEADING_H
 
@@ -7,7 +7,7 @@
 #include "report/profile_report.h"
 #include "report/triage_report.h"
 
-/* The machine's memory, then what is asked about. */
+/* The machine's memory comes first, then the targets. */
 enum top_heading_line {
 	HEADING_MACHINE,
 	HEADING_TOTAL,
@@ -18,11 +18,11 @@ enum top_heading_line {
 
 struct top_heading {
 	char clock[16];
-	char *lines[HEADING_LINES_]; /* owned; NULL: there is none */
-	bool inexact;		     /* the ledger's line is to be noticed */
+	char *lines[HEADING_LINES_]; /* owned; NULL: no such line */
+	bool inexact;		     /* the ledger's line needs attention */
 };
 
-/* 0 or -ENOMEM (then it is as it was). */
+/* Fill the heading from a report. Return 0, or -ENOMEM with the heading unchanged. */
 int top_heading_of_report(struct top_heading *heading, const struct report *report);
 int top_heading_of_profile(struct top_heading *heading, const struct profile_report *report);
 int top_heading_of_triage(struct top_heading *heading, const struct triage_report *report);

@@ -5,23 +5,23 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-/* Keys while a page of text, a menu or a prompt has them. */
+/* Handles keys: in lists, and while a page of text, a menu or a prompt is open. */
 
 static void top_model_show(struct top_model *model, enum top_screen screen);
 
 static bool top_model_sort_by(struct top_model *model, int key);
 
-/* From help or messages to where they were called. */
+/* Returns from help or messages to the previous screen. */
 static void end_page(struct top_model *model)
 {
 	model->mode = TOP_NORMAL;
 	top_model_show(model, model->screen);
 }
 
-/* A key where no page, menu or prompt has it. */
+/* Handles a key without a page, menu or prompt. */
 static enum top_action press(struct top_model *model, int key);
 
-/* Help and messages: keys that move do, the others end the page. */
+/* Handles a key in help or messages: movement keys scroll, all others end the page. */
 static enum top_action press_on_page(struct top_model *model, int key)
 {
 	static const int moving[] = {TOP_KEY_UP,   TOP_KEY_DOWN,    'k',
@@ -64,7 +64,7 @@ static enum top_action press_on_menu(struct top_model *model, int key)
 	return TOP_NOTHING;
 }
 
-/* Takes the last character off, all of its bytes. */
+/* Removes the last character with all of its bytes. */
 static void erase(char *text)
 {
 	size_t length = strlen(text);
@@ -159,7 +159,7 @@ static enum top_action key_page_down(struct top_model *model)
 	return TOP_NOTHING;
 }
 
-/* Also gives up a selection that sticks to its row. */
+/* Also releases the selection from its row. */
 static enum top_action key_home(struct top_model *model)
 {
 	top_model_move(model, -(1 << 30));
@@ -174,7 +174,7 @@ static enum top_action key_end(struct top_model *model)
 	return TOP_NOTHING;
 }
 
-/* Goes to a screen, from its first line if it is a page. */
+/* Switches to a screen, to its first line if it is a page. */
 static void top_model_show(struct top_model *model, enum top_screen screen)
 {
 	top_page_free(&model->page);
@@ -224,7 +224,7 @@ static enum top_action key_open(struct top_model *model)
 	return TOP_NOTHING;
 }
 
-/* A process of the machine, or the one that is profiled. */
+/* Tracks the selected process, or the first target of a profile. */
 static enum top_action key_exact(struct top_model *model)
 {
 	const struct top_row *row = top_model_selected(model);
@@ -413,7 +413,7 @@ static const struct {
 	{{TOP_KEY_REDRAW}, key_redraw},
 };
 
-/* By the letter of one of the list's sort keys; false: it has none of that letter. */
+/* Sorts by the key's letter; returns false if the list has no such sort key. */
 static bool top_model_sort_by(struct top_model *model, int key)
 {
 	struct top_view *view = top_model_view(model);

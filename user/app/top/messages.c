@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 
 #define KEPT_MAX (64u << 10)
-/* How many lines are worth printing at the end. */
+/* Lines printed at the end. */
 #define LINES_AT_END 10
 
 int messages_open(struct messages *messages)
@@ -25,7 +25,7 @@ int messages_open(struct messages *messages)
 	return 0;
 }
 
-/* Where the last `lines` lines begin. */
+/* Returns the beginning of the last `lines` lines. */
 static const char *tail(const char *text, size_t size, size_t lines)
 {
 	const char *at = text + size;
@@ -39,7 +39,7 @@ static const char *tail(const char *text, size_t size, size_t lines)
 	return at;
 }
 
-/* Forgets the beginning of a text that does not fit, by whole lines. */
+/* Drops whole lines from the beginning until the rest fits. */
 static void forget(struct messages *messages, size_t excess)
 {
 	const char *from = messages->text + excess;
@@ -65,7 +65,7 @@ static int append(struct messages *messages, const char *text, size_t size)
 	return 0;
 }
 
-/* Everything that was written so far goes from the file into the text. Returns how much it was. */
+/* Moves everything written so far from the file to the text. Returns its size. */
 static size_t collect(struct messages *messages)
 {
 	char part[4096];

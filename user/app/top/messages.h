@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * While a program draws on the terminal, whatever it writes to standard error is kept instead, in
- * memory: the latest 64 KiB.
- */
+/* Captures standard error in memory while a program draws on the terminal: the latest 64 KiB. */
 #ifndef LEAKMON_TOP_MESSAGES_H
 #define LEAKMON_TOP_MESSAGES_H
 
 #include <stddef.h>
 
 struct messages {
-	int fd;	    /* what standard error is meanwhile; -1: nothing is kept */
-	int saved;  /* what it was */
+	int fd;	    /* standard error meanwhile; -1: not capturing */
+	int saved;  /* the original standard error */
 	char *text; /* lines; owned */
 	size_t size;
 	char latest[256];
@@ -18,13 +15,13 @@ struct messages {
 
 #define MESSAGES_CLOSED ((struct messages){.fd = -1, .saved = -1})
 
-/* 0 or -errno. */
+/* Begins to capture standard error. Returns 0 or -errno. */
 int messages_open(struct messages *messages);
 
-/* Gives standard error back and prints the last lines of what was kept there. */
+/* Restores standard error and prints the last captured lines. */
 void messages_close(struct messages *messages);
 
-/* The latest line since the last call; NULL: there is none. Untrusted; good until the next call. */
+/* Returns the latest line since the last call; NULL: none. Untrusted; valid until the next call. */
 const char *messages_take(struct messages *messages);
 
 #endif

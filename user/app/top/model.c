@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 
-/* Which row of a list is selected, or which line of a page comes first. */
+/* -------- the selected row of a list, and the first line of a page */
 
 struct top_view *top_model_view(struct top_model *model)
 {
@@ -58,9 +58,9 @@ void top_model_search(struct top_model *model, int direction, bool here)
 		top_model_say(model, "not found");
 }
 
-/* Rows, their order, and what is selected; keys are in keys.c. */
+/* -------- rows, their order and the selection; keys are in keys.c */
 
-/* Judging more in one report would be felt. */
+/* More judgements in one report would be noticeable. */
 #define TRENDS_MAX 1000
 
 void top_model_init(struct top_model *model, enum top_screen screen, const char *sort)
@@ -96,7 +96,7 @@ struct sorting {
 	int sign;
 };
 
-/* Unknown values come last, whichever way it is sorted. */
+/* Compares two rows; unknown values come last in either order. */
 static int compare(const void *left, const void *right, void *context)
 {
 	const struct sorting *sorting = context;
@@ -118,7 +118,7 @@ static bool is_shown(const struct top_model *model, size_t list, const struct to
 	return top_row_holds(row, model->filter);
 }
 
-/* Where the selected row has gone; if it is gone for good, what came to its place. */
+/* Finds the selected row's new position; if the row is gone, keeps the position. */
 static void reselect(const struct top_rows *rows, struct top_view *view)
 {
 	if (!view->moved)
@@ -225,7 +225,7 @@ static int rows_replace(struct top_model *model, enum top_screen list, struct to
 	return top_model_arrange(model, list);
 }
 
-/* More than one process is chosen from, one is not. */
+/* Begins on the list of several processes, or on the call stacks of a single one. */
 static void begin(struct top_model *model)
 {
 	if (!model->taken && model->screen == TOP_TARGETS &&

@@ -80,7 +80,7 @@ void top_page_help(struct top_page *page)
 	page_set(page, strdup(help));
 }
 
-/* One line of untrusted text. */
+/* Writes one line of untrusted text. */
 static void line_write(FILE *out, const char *text, size_t length)
 {
 	_cleanup_free_ char *line = strndup(text, length);
@@ -180,7 +180,7 @@ static void stack_write(FILE *out, const struct top_row *row, const struct top_r
 	text_stack_write(out, &(const struct text_form){.verbose = true}, &site);
 }
 
-/* Details of a process of the machine. */
+/* Writes details of a process of the machine. */
 static void details_write(FILE *out, const struct top_row *row, const char *classes)
 {
 	if (row->details && *row->details != '\n')
@@ -226,7 +226,7 @@ static void preview_write(FILE *out, const struct top_row *row, const struct top
 		details_write(out, row, classes);
 }
 
-/* Lines of output begin with tabs. */
+/* Replaces the tabs at the beginning of output lines. */
 static void tabs_replace(char *text)
 {
 	for (; *text; text++) {
@@ -268,7 +268,7 @@ void top_page_preview(struct top_page *page, const struct top_row *row,
 	page_set(page, text);
 }
 
-/* Lines of one that is too long begin where the one before ended. */
+/* Wraps a long line; each part begins where the one before ended. */
 static int line_wrap(struct top_page *page, size_t begin, size_t end)
 {
 	wchar_t cells[CELLS_SIZE];

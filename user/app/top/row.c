@@ -67,7 +67,7 @@ bool top_row_holds(const struct top_row *row, const char *words)
 	return !strcasecmp(top_row_verdict(row), words);
 }
 
-/* Rows of a report: its processes, and the call stacks of all of them. */
+/* -------- rows of a report: its processes, and all their call stacks */
 
 #define NS_PER_S 1e9
 
@@ -100,7 +100,7 @@ static void put_series(struct top_row *row, const struct report *report,
 	row->spark_count = history_heights(report->history, series, TOP_SPARK_POINTS, row->spark);
 }
 
-/* The family is in it: each counts its sites from 0. */
+/* Include the family: each counts its sites from 0. */
 static uint64_t site_identity(lm_process_key process, const struct site *site)
 {
 	return hash_mix(process ^ hash_mix((uint64_t)site->family << 32 | site->index));
@@ -150,7 +150,7 @@ static int site_row(const struct report *report, const struct snapshot_process *
 	return frames_copy(&row->frames, &ranked->frames);
 }
 
-/* NAMESPACE/POD/NAME, as far as they are known; else the container's id. */
+/* Returns NAMESPACE/POD/NAME as far as known, else the container's id. */
 static char *container_text(const struct container *container)
 {
 	char *text = NULL;
@@ -210,7 +210,7 @@ int top_rows_of_report(const struct report *report, size_t trends, struct top_ro
 	return error;
 }
 
-/* Rows of a profile: profiled processes, and their call stacks. */
+/* -------- rows of a profile: profiled processes, and their call stacks */
 
 static void put_survival(struct top_row *row, const struct site_judgement *judgement)
 {
@@ -285,7 +285,7 @@ int top_rows_of_profile(const struct profile_report *report, struct top_rows *pr
 	return error;
 }
 
-/* Rows of a triage: processes, or containers and cgroups. */
+/* -------- rows of a triage: processes, or containers and cgroups */
 
 static uint64_t text_hash(uint64_t hash, const char *text)
 {
@@ -294,7 +294,7 @@ static uint64_t text_hash(uint64_t hash, const char *text)
 	return hash;
 }
 
-/* A PID may come again: the cgroup and the name distinguish its bearers, as far as anybody sees. */
+/* A PID may be reused: cgroup and name distinguish its owners well enough. */
 static uint64_t entry_identity(const struct triage_entry *entry)
 {
 	uint64_t hash = hash_mix((uint64_t)entry->pid + 1);
@@ -304,7 +304,7 @@ static uint64_t entry_identity(const struct triage_entry *entry)
 	return text_hash(text_hash(hash, container ? container : entry->cgroup), entry->comm);
 }
 
-/* The place of growth as far as a triage knows it, and the first of its call stacks. */
+/* Returns the growing part as known to the triage, and its first call stack. */
 static char *details_text(const struct triage_entry *entry)
 {
 	const struct triage_samples *sampled = entry->sampled;
@@ -389,7 +389,7 @@ static int entry_row(const struct triage_entry *entry, double urgency, struct to
 	return put_texts(row, entry);
 }
 
-/* Of so many processes at most that share their names. */
+/* Number of processes with a shared name to tell apart. */
 #define SUBJECTS_MAX 64
 
 static bool shares_its_name(const struct triage_entries *entries, const struct triage_entry *entry)
@@ -403,7 +403,7 @@ static bool shares_its_name(const struct triage_entries *entries, const struct t
 	return false;
 }
 
-/* Of five that are all "java", which one is which: "java kafka.Kafka". */
+/* Extends a name that several processes share: "java" becomes "java kafka.Kafka". */
 static int tell_apart(const struct triage_entries *entries, const struct triage_entry *entry,
 		      struct top_row *row)
 {

@@ -17,22 +17,22 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 
-/* How long an ESC may wait to become the beginning of a key. */
+/* How long an ESC may wait for the rest of a key's sequence. */
 #define ESCAPE_DELAY_MS 25
 
 /*
- * The state that a signal handler needs to give the terminal back. Handlers get no context: this is
- * the one state of the program, beside the log level, that is global.
+ * The state with which a signal handler restores the terminal. Handlers get no context: beside the
+ * log level, this is the program's only global state.
  */
 static struct {
 	struct termios modes;
 	char reset[64];
 	size_t reset_size;
-	pid_t owner; /* a forked child has no say */
+	pid_t owner; /* a forked child must not restore */
 	int saved_stderr;
 } rescue;
 
-/* tcsetattr(), write() and dup2() are async-signal-safe. */
+/* Restores the terminal; tcsetattr(), write() and dup2() are async-signal-safe. */
 static void give_back(void)
 {
 	if (getpid() == rescue.owner) {
@@ -74,15 +74,15 @@ int top_terminal_check(void)
 	int result;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-		log_error("`leakmon top` needs a terminal, and standard %s is none; to read it "
-			  "elsewhere, use `leakmon watch`",
-			  isatty(STDIN_FILENO) ? "output" : "input");
+		log_error(
+			"`leakmon top` needs a terminal, and standard %s is none; to read it elsewhere, use `leakmon watch`",
+			isatty(STDIN_FILENO) ? "output" : "input");
 		return -ENOTTY;
 	}
 	if (!type || setupterm(NULL, STDOUT_FILENO, &result) != OK) {
-		log_error("terminal type `%s` is not known here: set TERM to what this terminal "
-			  "is, such as xterm or vt100, or install its terminfo entry",
-			  type ? type : "");
+		log_error(
+			"terminal type `%s` is not known here: set TERM correctly, e.g. to xterm, or install its terminfo entry",
+			type ? type : "");
 		return -ENOTTY;
 	}
 	if (!tigetstr("cup")) {
@@ -92,10 +92,7 @@ int top_terminal_check(void)
 	return 0;
 }
 
-/*
- * Where no language is set, text is UTF-8, as in the rest of what leakmon prints; a locale that was
- * chosen is kept to.
- */
+/* Chooses UTF-8, as in all output of leakmon, unless a locale is set. */
 static void choose_characters(void)
 {
 	const char *chosen = setlocale(LC_CTYPE, "");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The terminal under `leakmon top`: ncurses, keys, resizes, and leaving it as it was however the
- * program ends: by top_terminal_close(), or by a signal of a crash. (After SIGKILL nothing can:
- * `reset` brings the terminal back.)
+ * The terminal of `leakmon top`: ncurses, keys, resizes; restored at every end of the program: by
+ * top_terminal_close(), or by the handler of a fatal signal. (After SIGKILL only `reset` restores
+ * it.)
  */
 #ifndef LEAKMON_TOP_TERMINAL_H
 #define LEAKMON_TOP_TERMINAL_H
@@ -11,7 +11,7 @@
 
 #include "app/top/messages.h"
 
-/* Keys, apart from curses: its headers define `lines`, `columns` and many more as macros. */
+/* Keys, apart from curses, whose headers define `lines`, `columns` and many more as macros. */
 
 /* A key: a character, or one of these. */
 enum top_key {
@@ -31,33 +31,33 @@ enum top_key {
 	TOP_KEY_END,
 	TOP_KEY_F1, /* and so on: TOP_KEY_F1 + 9 is F10 */
 	TOP_KEY_F10 = TOP_KEY_F1 + 9,
-	TOP_KEY_UNKNOWN, /* some other one */
+	TOP_KEY_UNKNOWN, /* any other key */
 };
 
 struct top_terminal {
 	bool open;
 	bool colour;
-	int resize_fd; /* readable when the size has changed */
+	int resize_fd; /* readable after a change of size */
 	struct messages messages;
 };
 
 #define TOP_TERMINAL_CLOSED ((struct top_terminal){.resize_fd = -1, .messages = MESSAGES_CLOSED})
 
-/* Whether there is a terminal that can be drawn on. 0, or -errno after a message. */
+/* Checks that there is a usable terminal. Returns 0, or -errno after a message. */
 int top_terminal_check(void);
 
-/* 0, or -errno after a message. Blocks SIGWINCH. */
+/* Opens the terminal and blocks SIGWINCH. Returns 0, or -errno after a message. */
 int top_terminal_open(struct top_terminal *terminal, bool colour);
-/* May be called when it is not open. */
+/* Restores the terminal; does nothing if it is not open. */
 void top_terminal_close(struct top_terminal *terminal);
 
-/* The next key of enum top_key; TOP_KEY_NONE: none was pressed. */
+/* Returns the next key of enum top_key; TOP_KEY_NONE: none was pressed. */
 int top_terminal_key(void);
 
-/* The next drawing is one from scratch. */
+/* Makes the next drawing start from scratch. */
 void top_terminal_redraw(void);
 
-/* After resize_fd became readable. */
+/* Adapts to the new size; call it when resize_fd becomes readable. */
 void top_terminal_resize(const struct top_terminal *terminal);
 
 #endif

@@ -36,7 +36,7 @@ void top_front_draw(struct top_front *front)
 	top_draw(front->terminal, &front->model, front->title);
 }
 
-/* Actions on the screen alone are done here. */
+/* Performs actions on the screen alone. */
 static enum top_action act(struct top_front *front, enum top_action action)
 {
 	const char *text = front->terminal->messages.text;

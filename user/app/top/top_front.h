@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The screen in a report loop: its descriptors, its keys, its messages. */
+/* The screen in a report loop: its descriptors, keys and messages. */
 #ifndef LEAKMON_TOP_TOP_FRONT_H
 #define LEAKMON_TOP_TOP_FRONT_H
 
@@ -12,23 +12,23 @@ struct top_front {
 	struct top_terminal *terminal; /* borrowed; open */
 	struct top_model model;
 	char *title; /* owned; untrusted */
-	bool typed;  /* a key has come since the command last asked */
+	bool typed;  /* a key was pressed since the command last cleared this */
 };
 
-/* Opens the screen, in colours unless they are not wanted. As top_terminal_open(). */
+/* Opens the screen, in colours unless disabled. Returns 0, or -errno after a message. */
 int top_front_open(struct top_terminal *terminal, const struct output_options *output);
 void top_front_close(struct top_front *front);
 
-/* For run_hooks.wait_for. */
+/* Implements run_hooks.wait_for. */
 int top_front_wait_for(const struct top_front *front, struct pollfds *fds);
 
 /*
- * For run_hooks.handle: takes keys and resizes, and draws. Returns the first action that is the
- * command's; keys behind it wait for the next call.
+ * Implements run_hooks.handle: takes keys and resizes, and draws. Returns the first action for the
+ * command; later keys wait for the next call.
  */
 enum top_action top_front_handle(struct top_front *front, const struct pollfd *fds);
 
-/* With what was said meanwhile. */
+/* Draws the screen, with new messages. */
 void top_front_draw(struct top_front *front);
 
 #endif

@@ -21,22 +21,22 @@
 struct track {
 	const struct top_options *options;
 	struct top_front front;
-	struct triage *triage;		   /* that goes on meanwhile, or NULL */
-	double charged_s;		   /* CPU time that the triage's budget knows of */
+	struct triage *triage;		   /* which continues meanwhile, or NULL */
+	double charged_s;		   /* CPU time already in the triage's budget */
 	struct recorder *recorder;	   /* of snapshots; NULL: none yet */
 	struct profile_recorder *profiles; /* of a profile */
 	char *recording;		   /* its file; owned */
 	bool snapshot_wanted;
 	bool profile;
-	bool if_cheap;	 /* exact tracking goes on only where that costs next to nothing */
-	int timer_fd;	 /* its first looks at the rate; -1: none */
-	double looked_s; /* when the rate was looked at last; 0: never */
-	uint64_t events; /* up to then */
+	bool if_cheap;	 /* continue exact tracking only while it is cheap */
+	int timer_fd;	 /* for the first look at the rate; -1: none */
+	double looked_s; /* time of the latest look at the rate; 0: never */
+	uint64_t events; /* number of events at that time */
 	bool done;
 	enum top_action end;
 };
 
-/* 0 or -ENOMEM. */
+/* Chooses the file name. Returns 0 or -ENOMEM. */
 static int name_recording(struct track *track)
 {
 	time_t now = time(NULL);
@@ -50,7 +50,7 @@ static int name_recording(struct track *track)
 	return track->recording ? 0 : -ENOMEM;
 }
 
-/* Made by the first snapshot. 0, or -errno after a message. */
+/* Opens the recording for the first snapshot. Returns 0, or -errno after a message. */
 static int open_recording(struct track *track)
 {
 	const struct recorder_options keep = {.keep_bytes = 0};
@@ -73,10 +73,10 @@ static void take_snapshot(struct track *track, const struct report *report)
 	if (!error)
 		error = recorder_append(track->recorder, report, track->options->label, false);
 	if (!error)
-		log_info("snapshot %llu is in %s: `leakmon report %s` shows it, `leakmon diff %s` "
-			 "what grew since the first",
-			 (unsigned long long)recorder_snapshots(track->recorder), track->recording,
-			 track->recording, track->recording);
+		log_info(
+			"snapshot %llu is in %s: `leakmon report %s` shows it, `leakmon diff %s` what grew since the first",
+			(unsigned long long)recorder_snapshots(track->recorder), track->recording,
+			track->recording, track->recording);
 }
 
 static void take_profile_snapshot(struct track *track, const struct profile_report *report)
@@ -92,7 +92,7 @@ static void take_profile_snapshot(struct track *track, const struct profile_repo
 			 track->recording, track->recording);
 }
 
-/* Shows the report that has been taken; `error` is what came of it. */
+/* Shows a report that has been taken, or logs `error`. */
 static int show(struct track *track, int error)
 {
 	if (error)
@@ -113,7 +113,7 @@ static int take_profile(void *context, const struct profile_report *report, bool
 	return show(track, error);
 }
 
-/* Each costs the process a microsecond or two: at this rate 1 % of a core. */
+/* Each event costs the process one or two microseconds: at this rate 1 % of a core. */
 #define CHEAP_EVENTS_PER_S 5000.0
 #define LOOK_FIRST_S 0.1
 #define LOOK_AGAIN_S 1
@@ -129,7 +129,7 @@ static void start_timer(struct track *track)
 		timerfd_settime(track->timer_fd, 0, &times, NULL);
 }
 
-/* A process that allocates too fast to be tracked all the time is profiled instead. */
+/* Switches to a profile if the process allocates too fast for exact tracking. */
 static void look_at_rate(struct track *track, const struct report *report)
 {
 	const struct ledger *ledger = &report->snapshot->ledger;
@@ -158,7 +158,7 @@ static int take(void *context, const struct report *report, const char *label, b
 	return show(track, error);
 }
 
-/* By now the probes are in. */
+/* Opens the screen: the probes are attached by now. */
 static int wait_for(void *context, struct pollfds *fds)
 {
 	struct track *track = context;
@@ -178,7 +178,10 @@ static int wait_for(void *context, struct pollfds *fds)
 	return error ? error : pollfds_add(fds, track->timer_fd);
 }
 
-/* The report stays on the screen, but there is nothing more to write down. REPORT_AGAIN or 0. */
+/*
+ * Requests a report; once all targets have ended, there is nothing more to record. Returns
+ * REPORT_AGAIN or 0.
+ */
 static int ask_for_report(struct track *track, bool snapshot)
 {
 	bool ended = track->front.model.ended;
@@ -192,7 +195,9 @@ static int ask_for_report(struct track *track, bool snapshot)
 	return ended ? 0 : REPORT_AGAIN;
 }
 
-/* Tracking was asked for: it is no reason for the triage to shed anything. */
+/*
+ * Charges tracking as escalation: the user requested it, so the triage must not shed work for it.
+ */
 static void charge(struct track *track)
 {
 	double now_s = triage_cpu_s();
@@ -257,7 +262,7 @@ static void targets_gone(void *context)
 	top_front_draw(&track->front);
 }
 
-/* The target, as the command line names it. */
+/* Makes the title from the targets on the command line. */
 static int make_title(struct track *track)
 {
 	const struct target_options *targets = &track->options->session.targets;
@@ -285,7 +290,7 @@ static int make_title(struct track *track)
 	return fclose(out) ? -ENOMEM : 0;
 }
 
-/* The screen's part, which profiles and exact tracking share. */
+/* Returns the screen's hooks, shared by profiles and exact tracking. */
 static struct run_hooks screen_hooks(struct track *track)
 {
 	return (struct run_hooks){.context = track,
@@ -305,7 +310,7 @@ static int run_exact(struct track *track)
 	return watch_run(&own, &hooks);
 }
 
-/* Call stacks that are shown at most, those that grow most. */
+/* Call stacks shown: those that grow most. */
 #define PROFILE_SITES 50
 
 static int run_profile(struct track *track)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon top without a target: what grows on this machine, and from there to single processes. */
+/*
+ * leakmon top without a target: shows growth on this machine, and tracks single processes on
+ * request.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -23,7 +26,7 @@ struct overview {
 	struct triage triage;
 	struct causes *causes;	   /* NULL: out of memory */
 	struct kills *kills;	   /* NULL: out of memory */
-	struct sampling *sampling; /* NULL: out of memory, or a process is tracked */
+	struct sampling *sampling; /* NULL: out of memory, or a process is being tracked */
 	struct attention attention;
 	pid_t chosen; /* to be profiled or tracked; 0: none */
 	bool exact;
@@ -31,7 +34,7 @@ struct overview {
 	bool done;
 };
 
-/* Into a file of its own: a triage has no recording. */
+/* Writes a snapshot to its own file: a triage has no recording. */
 static void take_snapshot(struct overview *overview, const struct triage_report *report)
 {
 	struct replace_file file = {0};
@@ -50,9 +53,9 @@ static void take_snapshot(struct overview *overview, const struct triage_report 
 		error = replace_file_commit(&file, 0644);
 	replace_file_abort(&file);
 	if (error)
-		log_error("cannot write %s here: %s; start leakmon in a directory that you may "
-			  "write to",
-			  name, strerror(-error));
+		log_error(
+			"cannot write %s here: %s; start leakmon in a directory that you may write to",
+			name, strerror(-error));
 	else
 		log_info("what grows is written to %s", name);
 }
@@ -99,7 +102,7 @@ static int wait_for(void *context, struct pollfds *fds)
 	return error;
 }
 
-/* A line among the messages says it. */
+/* Takes kills, which the messages show. */
 static void take_kills(struct overview *overview)
 {
 	if (overview->kills && kills_take(overview->kills)) {
@@ -123,7 +126,7 @@ static void count_classes(struct overview *overview)
 	top_front_draw(&overview->front);
 }
 
-/* It was asked for: what it costs sheds no polls. */
+/* Charges a count of classes as escalation: the user requested it, so no polls are shed for it. */
 static void take_classes(struct overview *overview)
 {
 	struct class_count *classes = &overview->front.model.classes;
@@ -151,7 +154,7 @@ static void change_budget(struct overview *overview, bool more)
 	top_front_draw(&overview->front);
 }
 
-/* Keys raise the budget, and minutes without one lower it. */
+/* Updates the budget: a key raises it, and minutes without one lower it. */
 static void attend(struct overview *overview)
 {
 	double now_s = triage_now(&overview->triage);
@@ -224,7 +227,7 @@ static bool is_done(void *context)
 	return overview->done || overview->chosen;
 }
 
-/* Until it is quit, or a process is chosen. 0, or -errno after a message. */
+/* Runs until the user quits or chooses a process. Returns 0, or -errno after a message. */
 static int look_around(struct overview *overview)
 {
 	enum lm_stack_walk walk = overview->options->session.probes.stack_walk;
@@ -245,13 +248,13 @@ static int look_around(struct overview *overview)
 		error = report_loop_run(&loop, &hooks);
 	overview->done |= loop.finished; /* by a signal, or by COUNT */
 	report_loop_close(&loop);
-	/* A process that is tracked has the machine for itself. */
+	/* While a process is tracked, nothing else is sampled. */
 	sampling_free(overview->sampling);
 	overview->sampling = NULL;
 	return error;
 }
 
-/* Returns the exit code, or -1 to go on. */
+/* Tracks the chosen process. Returns the exit code, or -1 to continue. */
 static int track(struct overview *overview)
 {
 	struct top_options options = *overview->options;
@@ -273,7 +276,7 @@ static int track(struct overview *overview)
 	if (overview->exact || end == TOP_TRACK)
 		code = top_track(&options, overview->front.terminal, &overview->triage, &end);
 	overview->attention.typed_s = triage_now(&overview->triage);
-	/* A failed tracking has explained itself: the overview shows it. */
+	/* A failure was logged: the overview shows it. */
 	return end == TOP_LEAVE || code == EXIT_ERROR ? -1 : code;
 }
 

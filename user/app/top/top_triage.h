@@ -7,7 +7,7 @@
 
 struct top_options;
 
-/* The triage of the whole machine, and from there to single processes. Returns the exit code. */
+/* Runs the triage of the whole machine, and single processes from it. Returns the exit code. */
 int top_triage(const struct top_options *options, struct top_terminal *terminal);
 
 #endif

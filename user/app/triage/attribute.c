@@ -13,7 +13,7 @@
 
 /* Documentation/admin-guide/mm/pagemap.rst */
 #define PM_FRAME ((1ull << 55) - 1)
-#define PM_FILE (1ull << 61) /* or shared anonymous memory, which is no one's own */
+#define PM_FILE (1ull << 61) /* file page or shared anonymous memory: not the process's own */
 #define PM_SWAP (1ull << 62)
 #define PM_PRESENT (1ull << 63)
 /* include/uapi/linux/kernel-page-flags.h */
@@ -28,12 +28,12 @@ double attribute_page(const struct page_state *state)
 		return (double)page_size();
 	if (state->flags & KPF_ZERO_PAGE)
 		return PAGE_ABSENT;
-	/* Several faults in it: it was small pages when they came, and was made a huge one
-	 * since. */
+	/* Several faults hit the huge page: it was made from small pages after they were
+	 * touched. */
 	return (double)(state->flags & KPF_THP && state->alone ? page_huge_size() : page_size());
 }
 
-/* Zero without the privilege: then every page is taken for a small one. */
+/* Returns 0 without the privilege, so every page counts as a small one. */
 static uint64_t flags_read(int fd, uint64_t pagemap)
 {
 	uint64_t frame = pagemap & PM_FRAME, flags = 0;
@@ -44,7 +44,7 @@ static uint64_t flags_read(int fd, uint64_t pagemap)
 	return flags;
 }
 
-/* How many samples there are in each huge page. */
+/* Counts the samples in each huge page. */
 static int count_neighbours(const struct samples *samples, struct hash *neighbours)
 {
 	for (size_t i = 0; i < samples->list.count; i++) {
@@ -99,7 +99,7 @@ static int by_arrival(const void *a, const void *b)
 	return (one->order < other->order) - (one->order > other->order);
 }
 
-/* The first mapping that begins at or behind the address. */
+/* Returns the index of the first mapping that begins at or after the address. */
 static size_t first_from(const struct maps *maps, uint64_t address)
 {
 	return SORTED_BEFORE(mapping, maps->list.items, maps->list.count, mapping->start < address);

@@ -5,16 +5,22 @@
 
 enum { STEP_MAPPINGS = 1, STEP_FILES, STEP_PAUSES };
 
-/* So many times too dear, and nobody waits for the end of a period. */
+/* A cost this many times over the limit is cut at once, before the period ends. */
 #define FAR_TOO_DEAR 2
 #define ADMISSION_SHARE 0.5
-/* For the first poll, so that there is something to show. It is owed like everything. */
+/*
+ * Admits processes in the first poll, so that there is a result to show. The time is owed like any
+ * other.
+ */
 #define ADMISSION_FIRST_S 0.02
 
-/* Loading the programs, and the unwind rows of a first suspect, of ours; and those of another. */
+/*
+ * Our CPU time to load the programs and the unwind rows of a first suspect; and the rows of each
+ * further suspect.
+ */
 #define SETUP_COST_S 0.25
 #define FOLLOW_COST_S 0.1
-/* And then samples, with the names of their stacks, until more is saved up. */
+/* CPU time for samples and the names of their stacks, until more credit has accrued. */
 #define SAMPLES_COST_S 0.1
 
 double budget_stacks_reserve_s(void)
@@ -59,7 +65,7 @@ static double all_of(const struct budget_cost *cost)
 	return cost->polling_s + cost->escalation_s;
 }
 
-/* Between the latest poll and this one. */
+/* Settles the time between the latest poll and this one. */
 static void settle(struct budget *budget, double wall_s, const struct budget_cost *cost)
 {
 	double earned_s = budget->limit * (wall_s - budget->last_wall_s);
@@ -67,7 +73,7 @@ static void settle(struct budget *budget, double wall_s, const struct budget_cos
 	double all_s = all_of(cost) - all_of(&budget->last_cost);
 
 	budget->debt_s = MAX(budget->debt_s + polling_s - earned_s, 0.0);
-	/* Polls that may not wait until it is paid owe no more than one pause pays. */
+	/* Polls with a maximum pause owe at most what one such pause pays for. */
 	if (budget->pause_max_s > 0)
 		budget->debt_s = MIN(budget->debt_s, budget->limit * budget->pause_max_s);
 	budget->credit_s =
@@ -82,7 +88,7 @@ static void measure(struct budget *budget)
 	double span_s = budget->last_wall_s - budget->begin_wall_s;
 	bool over = budget->polls >= BUDGET_PERIOD_POLLS;
 
-	/* A moment says nothing yet. */
+	/* The time span is too short. */
 	if (span_s <= 0 || (!over && (budget->periods || budget->polls < 2)))
 		return;
 	budget->used = (all_of(&budget->last_cost) - all_of(&budget->begin_cost)) / span_s;
@@ -90,7 +96,7 @@ static void measure(struct budget *budget)
 		budget->worst = MAX(budget->worst, budget->used);
 }
 
-/* For what a poll may cost, when its pause is as long as it is meant to be. */
+/* Returns the mean cost of a poll as a share of its allowance at the nominal pause. */
 static double poll_share(const struct budget *budget)
 {
 	double poll_s =
@@ -99,7 +105,7 @@ static double poll_share(const struct budget *budget)
 	return poll_s / (budget->limit * budget->pause_s * budget_stretch(budget));
 }
 
-/* One step less may cost twice as much. Where it would cost next to nothing, nobody waits. */
+/* One step less may cost twice as much. If polling would then still be cheap, relax at once. */
 static bool relax(struct budget *budget, double share)
 {
 	budget->calm = share <= 1. / 2 ? budget->calm + 1 : 0;
@@ -112,7 +118,7 @@ static bool relax(struct budget *budget, double share)
 	return true;
 }
 
-/* A step halves the cost, or saves less. */
+/* Each step at best halves the cost. */
 static bool shed(struct budget *budget, double share)
 {
 	unsigned before = budget->step;

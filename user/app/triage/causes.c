@@ -10,27 +10,27 @@
 #include "heap/memory/conclusion.h"
 #include "report/memory_split.h"
 
-/* For so many processes at once, the most urgent ones. */
+/* Processes examined at once: the most urgent ones. */
 #define MAX_LOOKED_AT 10
-/* Explained growth is looked at again after so long. */
+/* Pause until explained growth is examined again. */
 #define AGAIN_S 30.0
 /*
- * Blocks at work during a look are live, too: so many looks, at least so far apart, must agree
- * before it is believed that nothing else grows. The least live one counts.
+ * Blocks in use during a look are live, too, so live blocks are blamed only after this many looks
+ * agree, at least this far apart. The smallest live count is used.
  */
 #define LIVE_LOOKS 3
 #define LIVE_LOOK_S 1.0
-/* After a heap could not be read, doubled for each further time, at most so often. */
+/* Pause after a heap could not be read; doubled on each further failure, up to this many times. */
 #define FAILED_LOOK_S 10.0
 #define FAILED_DOUBLINGS 4
-/* CPU seconds that a first look may take, besides what it takes for each GiB at worst. */
+/* CPU seconds expected for a first look, and the worst case for each GiB. */
 #define LOOK_COST_S 0.05
 #define GIB_COST_S 1.0
 
 /*
- * What would be called leaking, and is not explained yet, is called growing for so long: a heap
- * that its allocator keeps grows as evenly as one that leaks. For its sake a look is taken that the
- * budget has not saved up, one process at a time, if it costs no more than this.
+ * Growth that would be called leaking but is not yet explained is called growing for this long: a
+ * heap retained by its allocator grows as evenly as one that leaks. To settle that, a look may
+ * exceed the saved budget, for one process at a time, if it costs at most this.
  */
 #define ASK_S 60.0
 #define OWED_PAUSE_S 3.0
@@ -39,22 +39,22 @@
 struct look {
 	pid_t pid;
 	uint64_t start_ticks;
-	bool listed; /* in the report at hand */
+	bool listed; /* in the current report */
 	bool has_first;
-	unsigned failures;	   /* in a row: what cannot be read is tried ever more rarely */
-	struct memory_split first; /* as it was when it was first listed */
-	double looked_s, cost_s;   /* when, on the triage's clock; and what it cost */
+	unsigned failures;	   /* in a row: the pause grows with each */
+	struct memory_split first; /* when it was first listed */
+	double looked_s, cost_s;   /* time of the latest look on the triage's clock, and its cost */
 	bool explained;
-	bool told;	  /* it was called leaking: nothing but an explanation takes that back */
-	double leaking_s; /* when it would have been called leaking first; 0: never */
-	unsigned looks;	  /* since it was last known to be no leak */
+	bool told;	  /* it was reported as leaking: only an explanation takes that back */
+	double leaking_s; /* when it would first have been called leaking; 0: never */
+	unsigned looks;	  /* since it was last known not to leak */
 	struct memory_conclusion conclusion;
 	struct triage_cause cause;
 };
 
 struct causes {
 	struct triage *triage;
-	double owed_s; /* when a look was last taken that was not saved up */
+	double owed_s; /* time of the latest look that exceeded the credit */
 	VEC(struct look *) looks;
 };
 
@@ -114,7 +114,7 @@ static bool is_owed(struct causes *causes, const struct look *look, double expec
 	return true;
 }
 
-/* Reads it if there is enough to spare, and its heap can be read. 0 or -errno. */
+/* Reads the process if the credit suffices and its heap can be read. Returns 0 or -errno. */
 static int look_at(struct causes *causes, struct look *look, double expected_s,
 		   struct memory_process *now)
 {
@@ -127,7 +127,7 @@ static int look_at(struct causes *causes, struct look *look, double expected_s,
 	look->cost_s = triage_cpu_s() - before_s;
 	look->looked_s = triage_now(causes->triage);
 	causes->triage->escalation_cpu_s += look->cost_s;
-	/* At work, its heap would not stand still: the next time, maybe. */
+	/* A busy process's heap keeps changing: maybe next time. */
 	if (!error && now->heap_changed) {
 		memory_process_free(now);
 		error = -EAGAIN;
@@ -201,7 +201,7 @@ static double pause_of(const struct look *look)
 	return !look->cause.no_leak && look->looks < LIVE_LOOKS ? LIVE_LOOK_S : AGAIN_S;
 }
 
-/* False: it is another process by now. */
+/* Returns false if the PID belongs to another process by now. */
 static bool look_again(struct causes *causes, struct look *look)
 {
 	struct memory_process now = {0};

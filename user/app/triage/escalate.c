@@ -9,23 +9,22 @@
 #include "base/log.h"
 #include "trace/collect/reading.h"
 
-/* Cost of one call to its program: an estimate on the safe side of what `make bench` measures for a
- * pair. */
+/* Estimated cost of one probe hit: above the cost of a pair in `make bench`. */
 #define ALLOCATION_COST_S 2.0e-6
 #define FREE_COST_S 0.7e-6
-/* A shorter one, cut by the end of the run, says nothing. */
+/* A window cut shorter by the end of the run is not meaningful. */
 #define WINDOW_MIN_S 1.0
-/* Blocks younger than this share of the window may be freed yet: they are not counted. */
+/* Blocks younger than this share of the window may still be freed: they are not counted. */
 #define YOUNG_SHARE 0.1
 #define SITES_SHOWN 5
-/* Loading, attaching and naming take about so much of ours per suspect. */
+/* Our CPU time for loading, attaching and naming, per suspect. */
 #define SETUP_COST_S 0.5
 
 struct suspect {
 	pid_t pid;
 	uint64_t start_ticks;
 	enum quantity kind; /* heap or mapping */
-	double value_begin; /* of that kind, when its probes were in */
+	double value_begin; /* of that kind, when its probes were attached */
 	double begin_s;
 	struct session_options options;
 	struct session session;
@@ -39,7 +38,7 @@ struct escalation {
 	const struct triage_options *options;
 	struct triage *triage;
 	struct suspect *suspects; /* options->escalate of them; owned */
-	size_t count;		  /* > 0: a window is open, or its results are shown */
+	size_t count;		  /* > 0: a window is open, or its results are being shown */
 	double begin_s, probe_begin_s;
 	bool running;
 };
@@ -83,7 +82,7 @@ static bool has_cooled_down(const struct escalation *escalation, const struct me
 static bool is_due(const struct escalation *escalation, const struct triage_entry *entry,
 		   const struct member *member)
 {
-	/* Nothing probed here opens files; dead threads are another command's. */
+	/* No probe here covers files; dead threads belong to another command. */
 	return member &&
 	       (entry->growth.kind == QUANTITY_HEAP || entry->growth.kind == QUANTITY_MAPPING) &&
 	       growth_is_worth_probes(&entry->growth) && has_cooled_down(escalation, member);
@@ -94,7 +93,7 @@ static void suspect_options(struct suspect *suspect, const struct triage_options
 	suspect->options = options->session;
 	memset(&suspect->options.targets.chosen.pids, 0,
 	       sizeof(suspect->options.targets.chosen.pids));
-	suspect->options.output.path = NULL; /* ours to write */
+	suspect->options.output.path = NULL; /* this engine writes the output */
 	suspect->options.tracking.families[FAMILY_MAPPING] = suspect->kind == QUANTITY_MAPPING;
 	suspect->options.tracking.older_ns = (uint64_t)((double)options->window_ns * YOUNG_SHARE);
 	suspect->options.output.report.top = SITES_SHOWN;
@@ -148,7 +147,7 @@ static void attach_due(struct escalation *escalation, const struct triage_report
 	double credit_s = triage_credit_s(escalation->triage);
 	size_t limit = MIN(escalation->options->escalate, (size_t)(credit_s / SETUP_COST_S));
 
-	/* A process near a limit, whatever its rank: there may be no later. */
+	/* Processes near a limit come first, whatever their rank: later may be too late. */
 	for (size_t i = 0; i < report->limits.count && escalation->count < limit; i++) {
 		struct member *member = population_find(&escalation->triage->population,
 							report->limits.items[i].entry.pid);
@@ -185,7 +184,7 @@ void escalation_begin(struct escalation *escalation, const struct triage_report 
 			 (double)escalation->options->window_ns / 1e9);
 }
 
-/* Cost of the probes to the suspect so far. */
+/* Returns the estimated cost of the probes in the suspect so far. */
 static double suspect_cost_s(const struct suspect *suspect)
 {
 	struct ledgers ledgers = {0};
@@ -225,10 +224,9 @@ bool escalation_is_over(struct escalation *escalation)
 		return true;
 	if (cost_s <= triage_credit_s(triage))
 		return false;
-	log_info("window ended after %.1f s of %.3g: the probes have cost their targets %.2g s of "
-		 "CPU "
-		 "time, and --budget had saved %.2g",
-		 lasted_s, window_s, cost_s, triage_credit_s(triage));
+	log_info(
+		"window ended after %.1f s of %.3g: the probes cost %.2g s of CPU time, and --budget had saved %.2g",
+		lasted_s, window_s, cost_s, triage_credit_s(triage));
 	return true;
 }
 
@@ -237,7 +235,7 @@ static void suspect_examine(struct suspect *suspect, const struct member *member
 	struct triage_sites *sites = &suspect->sites;
 	double value = member_value_now(member, suspect->kind), lasted_s = now_s - suspect->begin_s;
 
-	/* A window that was cut short keeps the same share of it out. */
+	/* A shortened window excludes the same share. */
 	suspect->session.collect_options.older_ns = (uint64_t)(lasted_s * 1e9 * YOUNG_SHARE);
 	sites->window_s = lasted_s;
 	if (lasted_s < WINDOW_MIN_S) {
@@ -264,7 +262,7 @@ void escalation_end(struct escalation *escalation)
 	if (!escalation->running)
 		return;
 	escalation->running = false;
-	if (triage_poll(escalation->triage)) /* the growth until now */
+	if (triage_poll(escalation->triage)) /* growth until now */
 		return;
 	before_s = triage_cpu_s();
 	for (size_t i = 0; i < escalation->count; i++) {

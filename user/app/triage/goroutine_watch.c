@@ -7,13 +7,15 @@
 #include "heap/runtime/runtime.h"
 
 #define PAUSE_S 10.0
-/* CPU seconds that a first look may take; later ones take what the one before took. */
+/*
+ * CPU seconds expected for a first look; later ones are expected to cost as much as the one before.
+ */
 #define FIRST_LOOK_S 0.03
-/* Fewer than that come and go with the day's load. */
+/* Smaller growth is normal variation of load. */
 #define GROWN_MIN 10
 
 struct goroutine_watch {
-	bool is_other; /* it is no Go program */
+	bool is_other; /* not a Go program */
 	double looked_s, cost_s;
 	struct task_history history;
 	struct task_report report; /* the latest */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * For triage's suspects that are Go programs: whether it is goroutines that become more and do not
- * end. Reading them takes milliseconds for each thousand, so that is done for few suspects, a few
- * times a minute, and only as the budget allows.
+ * Examines triage's suspects that are Go programs: do goroutines accumulate? Reading them takes
+ * milliseconds per thousand, so only a few suspects are read, a few times a minute, within the
+ * budget.
  */
 #ifndef LEAKMON_TRIAGE_GOROUTINE_WATCH_H
 #define LEAKMON_TRIAGE_GOROUTINE_WATCH_H
@@ -11,7 +11,7 @@
 
 struct goroutine_watch;
 
-/* Reads a suspect's goroutines if that is due, and gives its entry what is known of them. */
+/* Reads a suspect's goroutines if that is due, and fills in the findings of its entry. */
 void goroutine_watch_look(struct triage *triage, struct member *member, struct triage_entry *entry);
 void goroutine_watch_free(struct goroutine_watch *watch);
 

@@ -13,7 +13,10 @@
 #include "process/proc/host_file.h"
 #include "process/proc/mounts.h"
 
-/* A process alive when its kill was counted is found gone later; one never met, never. */
+/*
+ * A process alive when its kill was counted is found gone within this many polls; one that was
+ * never listed is never found.
+ */
 #define UNCLAIMED_POLLS 3
 
 struct mount_line {
@@ -53,7 +56,7 @@ static int mount_take(struct memory_mount *mount, const struct mount_line *line,
 	return mount->point && mount->root ? 0 : -ENOMEM;
 }
 
-/* In a hybrid set-up both are there, and memory is with v1. */
+/* In a hybrid setup both are mounted, and v1 has the memory controller. */
 static int find(struct memory_mount *mount, const char *mountinfo)
 {
 	_cleanup_free_ struct mount_line *parsed = malloc(sizeof(*parsed));
@@ -213,7 +216,7 @@ static void open_files(const struct groups *groups, struct group *group)
 	if (fd < 0)
 		return;
 	group->stat_fd = openat(fd, "memory.stat", O_RDONLY | O_CLOEXEC);
-	/* A container's own, and those of the groups in it; others count for themselves. */
+	/* A container's count includes the groups in it; other groups count for themselves. */
 	group->oom_fd = openat(fd,
 			       !groups->mount.unified ? "memory.oom_control"
 			       : group->container     ? "memory.events"
@@ -250,7 +253,7 @@ static struct group *group_new(struct groups *groups, const char *path,
 	return group;
 }
 
-/* NULL: in the root cgroup, or unknown. */
+/* Returns NULL in the root cgroup, or if unknown. */
 static struct group *group_of(struct groups *groups, pid_t pid, double now_s)
 {
 	_cleanup_(cgroup_paths_free) struct cgroup_paths paths = {0};
@@ -263,7 +266,7 @@ static struct group *group_of(struct groups *groups, pid_t pid, double now_s)
 		return NULL;
 	container = container_find_by_paths(groups->containers, pid, &paths, &id);
 	memory = memory_mount_path(&paths);
-	/* A container that a runtime put only into other hierarchies has no memory of its own. */
+	/* A container that its runtime put only into other hierarchies has no memory figures. */
 	if (!memory || (!strcmp(memory, "/") && !container))
 		return NULL;
 	path = strdup(memory);
@@ -301,10 +304,10 @@ static void count_members(struct groups *groups, struct population *population, 
 		struct member *member = population->members.items[i];
 
 		if (!member->reading.has_memory) {
-			member->group = NULL; /* which may end now */
+			member->group = NULL; /* the group may end now */
 			continue;
 		}
-		/* A runtime moves a process into its container after the fork. */
+		/* Repeat this: a runtime moves a process into its container after the fork. */
 		if (process_reading_is_refresh(&member->reading))
 			member->group = group_of(groups, member->reading.pid, now_s);
 		if (member->group)
@@ -322,7 +325,7 @@ static void end_group(struct groups *groups, struct group *group)
 		group_free(group);
 }
 
-/* Among those that ended unreported, the one that had most memory. */
+/* Returns the ended, unreported process of the group that had most memory, or NULL. */
 static struct member *likely_victim(const struct population *population, const struct group *group)
 {
 	struct member *likely = NULL;
@@ -344,7 +347,7 @@ static struct member *likely_victim(const struct population *population, const s
 	return likely;
 }
 
-/* Each that its count rose by is one of those that ended. 0 or -ENOMEM. */
+/* Assigns each new kill in the group's count to an ended process. Returns 0 or -ENOMEM. */
 static int blame(struct groups *groups, const struct population *population, struct group *group)
 {
 	uint64_t count = read_kills(group);
@@ -397,7 +400,7 @@ void groups_parse_split(const char *text, bool unified, struct cgroup_figures *f
 {
 #define FIGURE(member) offsetof(struct cgroup_figures, member)
 	static const struct {
-		const char *name[2]; /* v1, v2; NULL: in no line */
+		const char *name[2]; /* names in v1, v2; NULL: absent */
 		size_t offset;
 	} rows[] = {
 		{{"total_rss", "anon"}, FIGURE(anon)},
@@ -435,7 +438,7 @@ double groups_charged(const struct cgroup_figures *figures, uint64_t reclaimable
 						  : (double)(sum - MIN(reclaimable_slab, sum));
 }
 
-/* How long the parts of a split are compared with the same reading. */
+/* How long the parts of a split are compared with the same earlier reading. */
 #define SPLIT_S 300.0
 
 static void take_split(struct group *group, const struct cgroup_figures *figures, double now_s)
@@ -513,7 +516,7 @@ int groups_poll(struct groups *groups, struct population *population, double now
 		struct group *group = groups->list.items[i];
 
 		read_charge(groups, group, now_s);
-		/* Sums over processes that come and go say nothing about mappings. */
+		/* Sums over processes that come and go are not meaningful for mappings. */
 		group->quantities.values[QUANTITY_MAPPING] = NAN;
 		error = series_add(&group->series, now_s, &group->quantities);
 	}

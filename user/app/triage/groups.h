@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel's charges to cgroups: the mount of the memory hierarchy. */
+/* The kernel's charges to cgroups: finds the mount of the memory hierarchy. */
 #ifndef LEAKMON_TRIAGE_GROUPS_H
 #define LEAKMON_TRIAGE_GROUPS_H
 
@@ -13,82 +13,93 @@
 #include "process/proc/container.h"
 
 struct memory_mount {
-	char *point;  /* NULL: it is mounted nowhere; owned */
-	char *root;   /* what of the hierarchy is mounted there; owned */
+	char *point;  /* NULL: not mounted; owned */
+	char *root;   /* the mounted part of the hierarchy; owned */
 	bool unified; /* cgroup v2 */
 };
 
-/* A group's directory seen through the mount; false: outside of what is mounted. */
+/* Finds a group's directory below the mount; returns false if it is outside the mounted part. */
 bool memory_mount_directory(const struct memory_mount *mount, const char *path,
 			    char directory[PATH_MAX]);
 
-/* The path in the memory hierarchy among the paths of a process, or NULL. */
+/* Returns the path in the memory hierarchy among the paths of a process, or NULL. */
 const char *memory_mount_path(const struct cgroup_paths *paths);
 
 /*
- * The cgroups that hold processes, with their pasts: containers, and what systemd runs as services.
- * Their memory is what the kernel charges to them (cgroup v1 and hybrid: total_rss and total_swap
- * of memory.stat; v2: anon of memory.stat and memory.swap.current), so that a leak spread over many
- * short processes shows as well. Where their files cannot be found or read, it is the sum over
- * their processes.
+ * The cgroups with processes, and their histories: containers and systemd's services. Their memory
+ * is the kernel's charge (cgroup v1 and hybrid: total_rss and total_swap of memory.stat; v2: anon
+ * of memory.stat and memory.swap.current), so that a leak spread over many short processes shows as
+ * well. Where those files are missing or unreadable, it is the sum over their processes.
  */
 
 struct group {
-	char *path;		      /* cgroup, cut behind the container's own; untrusted; owned */
-	struct container *container;  /* owned; NULL: none */
+	char *path; /* cgroup path, cut after the container's own component; untrusted; owned */
+	struct container *container;  /* owned; NULL: not a container */
 	int stat_fd, swap_fd, oom_fd; /* -1: not open */
-	int kernel_fd, sock_fd;	      /* v1: the kernel's memory, and that of TCP's buffers */
-	struct triage_split split;    /* of the latest poll, and of one 5 to 10 minutes before */
-	struct cgroup_figures next;   /* what the split is compared with after that */
-	double before_s, next_s;      /* when these were read; negative: never */
-	uint64_t oom_kills;	      /* that the kernel counts, with known victims */
-	unsigned unclaimed;	      /* polls since there are more, with unknown victims */
-	bool charged;		      /* memory is what the kernel charges, and no sum */
-	size_t processes;	      /* of the latest poll */
+	int kernel_fd, sock_fd;	      /* v1: kernel memory and TCP buffers */
+	struct triage_split split;  /* from the latest poll and from one 5 to 10 minutes earlier */
+	struct cgroup_figures next; /* the next reading to compare the split with */
+	double before_s, next_s;    /* when these two were read; negative: never */
+	uint64_t oom_kills;	    /* kills in the kernel's count whose victims are known */
+	unsigned unclaimed;	    /* polls with further kills whose victims are unknown */
+	bool charged;		    /* memory is the kernel's charge, not a sum */
+	size_t processes;	    /* at the latest poll */
 	struct quantities quantities;
 	struct series series;
 	double first_seen_s;
-	double born_s; /* of the oldest process in it */
+	double born_s; /* birth of the oldest process in it */
 };
 
 /* A process that ended while its group's count of kills rose. */
 struct group_kill {
 	struct member *member;
-	struct group *group; /* it was in; that is in `list` or in `ended` */
+	struct group *group; /* the process's group; in `list` or in `ended` */
 };
 
 struct groups {
-	VEC(struct group *) list;      /* owned */
-	VEC(struct group *) ended;     /* have no processes since the latest poll; until the next */
-	VEC(struct group_kill) killed; /* of the latest poll; borrowed, until the next */
+	VEC(struct group *) list; /* owned */
+	/* without processes since the latest poll; kept until the next */
+	VEC(struct group *) ended;
+	VEC(struct group_kill) killed; /* found by the latest poll; borrowed, until the next */
 	struct container_cache *containers;
 	struct memory_mount mount;
 };
 
-/* 0 or -ENOMEM. */
+/* Finds the mount. Returns 0 or -ENOMEM. */
 int groups_init(struct groups *groups);
 void groups_free(struct groups *groups);
 
-/* After population_poll(): places and ends of processes, and a reading of every group. 0 or
- * -ENOMEM. */
+/*
+ * Updates the groups, after population_poll(): assigns processes, drops ended groups, and reads
+ * every group. Returns 0 or -ENOMEM.
+ */
 int groups_poll(struct groups *groups, struct population *population, double now_s);
 
-/* Cuts a container's cgroup path behind the component with its id: /a/docker-ID.scope/init loses
- * its last part. Exposed for the tests. */
+/*
+ * Cuts a container's cgroup path after the component with its id: /a/docker-ID.scope/init loses its
+ * last part. Exposed for the tests.
+ */
 void groups_cut_path(char *path, const char *id);
 
-/* "oom_kill N" among the lines of memory.events (v2) or memory.oom_control (v1); 0: not there. */
+/*
+ * Returns the number of "oom_kill N" in the text of memory.events (v2) or memory.oom_control (v1);
+ * 0: absent.
+ */
 uint64_t groups_parse_kills(const char *text);
 
-/* Bytes of anonymous memory and swap in the text of memory.stat; NAN: not there. */
+/* Returns bytes of anonymous memory and swap from the text of memory.stat; NAN: absent. */
 double groups_parse_stat(const char *text, bool unified);
 
-/* The parts in memory.stat; CGROUP_NOT_KNOWN: not there. v1 has the kernel's memory and
- * the sockets in files of their own. */
+/*
+ * Parses the parts in memory.stat; CGROUP_NOT_KNOWN: absent. v1 has kernel memory and sockets in
+ * separate files.
+ */
 void groups_parse_split(const char *text, bool unified, struct cgroup_figures *figures);
 
-/* The part of these that is no process's and stays (QUANTITY_CHARGED), without slab that the kernel
- * takes back; NAN: not known. */
+/*
+ * Returns the part of these charges that belongs to no process and stays (QUANTITY_CHARGED),
+ * without reclaimable slab; NAN: unknown.
+ */
 double groups_charged(const struct cgroup_figures *figures, uint64_t reclaimable_slab);
 
 #endif

@@ -48,7 +48,10 @@ static int level_add(struct series_level *level, double time_s, const struct qua
 	return 0;
 }
 
-/* The mean of the points added since the last one was taken. */
+/*
+ * Returns the mean time of the points added since the last fold, and sets *mean to their mean
+ * values.
+ */
 static double level_fold(struct series_level *level, struct quantities *mean)
 {
 	double time_s = level->time_sum_s / level->folded;
@@ -71,8 +74,10 @@ static void widen_range(struct series *series, const struct quantities *quantiti
 	}
 }
 
-/* What stays gets room for all that is known by means at once: it would come bit by bit, for hours,
- * and look like a leak. */
+/*
+ * Gives a long-lived series room for all coarser levels at once: gradual allocation over hours
+ * would look like a leak of leakmon's own.
+ */
 static int series_make_room(struct series *series)
 {
 	for (size_t i = 1; i < SERIES_LEVELS; i++) {
@@ -132,18 +137,20 @@ void series_free(struct series *series)
 	memset(series, 0, sizeof(*series));
 }
 
-/* Below this confidence a suspect is not worth its probes, nor called leaking. */
+/* Below this confidence a suspect neither warrants probes nor is called leaking. */
 #define CONFIDENCE_MIN 0.5
-/* From this one on, leaking is leaking. Caches fill in steps, and less and less: below it, the
- * finest window must say so, too, and rise at more than a few of its readings. */
+/*
+ * Above this confidence, leaking stands. Caches fill in diminishing steps: below it, the finest
+ * window must agree, and rise at several of its readings.
+ */
 #define CONFIDENCE_SURE 0.85
 #define LEVEL_SHARE_MAX 0.85
 #define KIB 1024.0
 
 /*
- * Bytes that one of it is worth when kinds are compared. Leaked threads and mappings hold memory
- * too: a thread must outweigh its own touched stack and its two mappings, so that the cause is
- * named and not its effect; a leaked block of 128 KiB or more is a mapping of its own, and there
+ * The weight of one unit in bytes, to compare kinds. Leaked threads and mappings hold memory too: a
+ * thread must outweigh its own touched stack and its two mappings, so that the report names the
+ * cause rather than its effect; a leaked block of 128 KiB or more is itself a mapping, and there
  * the memory outweighs it.
  */
 static const double worth_bytes[] = {
@@ -152,7 +159,7 @@ static const double worth_bytes[] = {
 };
 _Static_assert(ARRAY_SIZE(worth_bytes) == QUANTITY_MAX_, "a row for every quantity");
 
-/* From the first reading of the finest window to its i-th, from 0 on. */
+/* Returns seconds from the first reading of a level to its i-th, from 0. */
 static double seconds_to(const struct series_level *level, size_t i)
 {
 	uint32_t time_cs = level->points[(level->oldest + i) % level->capacity].time_cs;
@@ -160,7 +167,10 @@ static double seconds_to(const struct series_level *level, size_t i)
 	return (time_cs - level->points[level->oldest].time_cs) / 100.0;
 }
 
-/* Readings that a verdict takes: fewer where the budget makes them rare, over as much time. */
+/*
+ * Returns the readings needed for a verdict: fewer where the budget makes them rare, over the same
+ * time.
+ */
 static size_t readings_needed(const struct series *series)
 {
 	const struct series_level *level = &series->levels[0];
@@ -197,7 +207,7 @@ static void judge_levels(struct growth *growth, const struct series *series,
 		growth->verdict = TREND_GROWING;
 }
 
-/* Nothing has ever moved by as much as matters. */
+/* Judges a series whose whole range is insignificant. */
 static void judge_still(struct growth *growth, const struct series *series,
 			const struct trend_options *options)
 {
@@ -209,9 +219,9 @@ static void judge_still(struct growth *growth, const struct series *series,
 }
 
 /*
- * A line of 64 MiB a minute or more for FAST_S needs no more readings to be called growing, for
- * grow it does: whoever has two minutes of memory left hears of it, and its call stacks are
- * sampled. Whether it goes on is open, so that it is not called leaking, and its confidence is
+ * A straight line of 64 MiB a minute or more over FAST_S is called growing without further
+ * readings: an operator with two minutes of memory left must hear of it, and its call stacks get
+ * sampled. Whether it will continue is open, so it is not called leaking, and its confidence is
  * halved at first.
  */
 #define FAST_S 25.0
@@ -249,7 +259,7 @@ static void judge_fast(struct growth *growth, const struct series *series,
 				      (0.5 + 0.5 * fmin(trend.span_s / GROWTH_SPAN_S, 1));
 }
 
-/* Growth without a verdict ranks by its rate so far, behind all that has one. */
+/* Growth without a verdict ranks by its rate so far, after all growth with one. */
 static void judge_early(struct growth *growth, const struct series *series, double quantum)
 {
 	struct trend_point points[SERIES_POINTS];
@@ -260,8 +270,10 @@ static void judge_early(struct growth *growth, const struct series *series, doub
 		growth->urgency = growth->early.per_s * worth_bytes[growth->kind];
 }
 
-/* A process that still starts up grows at less than this share of its average rate since it began:
- * what comes at that rate is less than four times what came otherwise. */
+/*
+ * A starting process grows below this share of its average rate since its birth: growth at that
+ * rate totals less than four times the growth before.
+ */
 #define WARM_UP_PACE 0.8
 
 static double last_reading_s(const struct series *series)
@@ -273,10 +285,13 @@ static double last_reading_s(const struct series *series)
 	return level->points[(level->oldest + level->count - 1) % level->capacity].time_cs / 100.0;
 }
 
-/* For its latest quarter, at least a minute: what startup was is no evidence of now. */
+/*
+ * Recent growth covers the latest quarter of its life, at least a minute: the startup is no
+ * evidence of the present.
+ */
 #define RECENT_SHARE 0.25
 #define RECENT_MIN_S 60.0
-#define RECENT_POINTS 3 /* that are averaged at each end */
+#define RECENT_POINTS 3 /* averaged at each end */
 
 static double mean_value(const struct trend_point *points, size_t count)
 {
@@ -287,7 +302,9 @@ static double mean_value(const struct trend_point *points, size_t count)
 	return sum / (double)count;
 }
 
-/* Units per second, lately; that of the whole window where too little is known. */
+/*
+ * Returns the recent rate in units per second, or that of the whole window if too little is known.
+ */
 static double recent_per_s(const struct growth *growth, const struct series *series)
 {
 	double now_s = last_reading_s(series), since_s;
@@ -295,7 +312,7 @@ static double recent_per_s(const struct growth *growth, const struct series *ser
 	size_t count = 0, from = 0;
 
 	since_s = now_s - fmax(RECENT_SHARE * growth->age_s, RECENT_MIN_S);
-	/* The finest resolution that goes back so far. */
+	/* Use the finest level that reaches back that far. */
 	for (size_t level = 0; level < SERIES_LEVELS && !(count && points[0].time_s <= since_s);
 	     level++)
 		count = series_points(series, level, growth->kind, points);
@@ -310,7 +327,7 @@ static double recent_per_s(const struct growth *growth, const struct series *ser
 			   : growth->per_s;
 }
 
-/* Whether what it does since its warm-up, by itself, looks like a leak. Too few readings do not. */
+/* Returns whether the growth since the warm-up alone looks like a leak; too few readings do not. */
 static bool leaks_when_warm(const struct growth *growth, const struct series *series,
 			    const struct trend_options *options, double warm_s)
 {
@@ -328,9 +345,9 @@ static bool leaks_when_warm(const struct growth *growth, const struct series *se
 }
 
 /*
- * A starting program slows down. While it is young, it warms up unless it grows lately as fast as
- * it has on average since it began; later, as long as the window that decided reaches back into
- * that time, it does unless the rest of the window says the same.
+ * A starting program slows down. A young process is warming up unless its recent growth matches its
+ * average since birth. An older one is, as long as the deciding window reaches back into its
+ * warm-up, unless the rest of the window agrees with the verdict.
  */
 static bool is_warming_up(const struct growth *growth, const struct series *series,
 			  const struct trend_options *options, double born_s)
@@ -341,13 +358,13 @@ static bool is_warming_up(const struct growth *growth, const struct series *seri
 	double began_s = born_s + growth->age_s - evidence->span_s;
 	bool slows = per_s * growth->age_s < WARM_UP_PACE * evidence->last;
 
-	/* Without an age it is none: comparisons with NAN fail. */
+	/* An unknown age means no warm-up: comparisons with NAN fail. */
 	if (growth->age_s < TREND_WARM_UP_S)
 		return slows;
 	return began_s < warm_s && slows && !leaks_when_warm(growth, series, options, warm_s);
 }
 
-/* Growth that is too little, or too soon, to be called leaking. */
+/* Downgrades growth that is too small or too early to be called leaking. */
 static void judge_floors(struct growth *growth, const struct series *series,
 			 const struct trend_options *options, double range, double born_s)
 {
@@ -360,7 +377,7 @@ static void judge_floors(struct growth *growth, const struct series *series,
 		growth->verdict = TREND_GROWING;
 }
 
-/* The verdict on one quantity. */
+/* Judges one quantity. */
 static void judge(struct growth *growth, const struct series *series, enum quantity quantity,
 		  double born_s)
 {
@@ -400,7 +417,7 @@ static double rate_of(const struct growth *growth)
 	return growth->verdict == TREND_TOO_EARLY ? growth->early.per_s : growth->per_s;
 }
 
-/* At least so many per second; 0: it may be chance. */
+/* Returns the least certain rate per second; 0: it may be chance. */
 static double sure_rate_of(const struct growth *growth)
 {
 	if (growth->verdict == TREND_TOO_EARLY)
@@ -409,9 +426,9 @@ static double sure_rate_of(const struct growth *growth)
 }
 
 /*
- * What a thread brings with it at most: what it touches of its stack, that stack and its guard page
- * (pthread_create(3)), and another mapping. Both are effects of threads that grow, also as long as
- * the verdict on these is the milder one.
+ * The maximum that one thread adds: its touched stack; the stack's mapping, its guard page
+ * (pthread_create(3)) and another mapping. Both are effects of growing threads, even while the
+ * verdict on the threads is the milder one.
  */
 static const double brought_by_thread[QUANTITY_MAX_] = {
 	[QUANTITY_HEAP] = 64 * KIB,
@@ -456,7 +473,7 @@ bool growth_is_of(const struct series *series, enum quantity quantity, double bo
 	return trend_is_suspect(growth.verdict);
 }
 
-/* Below this share of what there was, memory was given back. */
+/* A value below this share of the earlier one means that memory was given back. */
 #define HELD_SHARE 0.9
 
 static bool is_recent(double time_s, double now_s)
@@ -483,7 +500,7 @@ void growth_hold(struct held_growth *held, struct growth *growth, double value, 
 		growth->age_s = age_s;
 	} else if ((own == TREND_PLATEAU || own == TREND_ONE_OFF) &&
 		   now_s - held->first_s < GROWTH_HOLD_S) {
-		/* Such a heap stands still between two steps. */
+		/* A garbage-collected heap is flat between two steps. */
 		growth->verdict = TREND_TOO_EARLY;
 	}
 	if (own == TREND_LEAKING)

@@ -10,10 +10,10 @@
 #include "report/triage_report.h"
 
 /*
- * The past of one process or container, in bounded memory and at several resolutions: the readings
- * as they came, their means by eight, the means of those by eight, and so on, 64 points each. At a
- * reading every 5 s that is the last 5 minutes, 43 minutes, 6 hours and 45 hours: a leak of 1 MiB a
- * minute stands out in the first, one of 1 MiB an hour in the third.
+ * The history of one process or container, in bounded memory and at several resolutions: the raw
+ * readings, their means by eight, the means of those by eight, and so on, 64 points each. At a
+ * reading every 5 s they cover the last 5 minutes, 43 minutes, 6 hours and 45 hours: a leak of 1
+ * MiB a minute stands out in the first, one of 1 MiB an hour in the third.
  *
  * At most 6 KiB, and 1.5 KiB in the first minutes.
  */
@@ -23,69 +23,74 @@
 #define SERIES_FOLD VERDICT_FOLD
 
 struct series_point {
-	uint32_t time_cs; /* centiseconds since the triage began: 497 days */
+	uint32_t time_cs; /* centiseconds since the triage began: up to 497 days */
 	float values[QUANTITY_MAX_];
 };
 
 struct series_level {
-	struct series_point *points; /* a ring once it is full; owned */
+	struct series_point *points; /* a ring once full; owned */
 	uint32_t count, capacity;
 	uint32_t oldest; /* index */
-	/* The next point of the level above. */
+	/* Sums for the next point of the level above. */
 	double time_sum_s, sums[QUANTITY_MAX_];
 	uint32_t folded;
 };
 
 struct series {
 	struct series_level levels[SERIES_LEVELS];
-	/* For all readings ever: most series never move, and need no look at their points. */
+	/* Over all readings ever: most series never move, so their points need not be examined. */
 	struct quantities minimum, maximum;
 };
 
-/* Times must not descend. 0 or -ENOMEM, then the series lacks this reading. */
+/*
+ * Adds a reading; times must not descend. Returns 0 or -ENOMEM; on error the series lacks this
+ * reading.
+ */
 int series_add(struct series *series, double time_s, const struct quantities *quantities);
 
-/* The points of a quantity on one level, oldest first; returns how many points. */
+/* Copies the points of a quantity on one level, oldest first, and returns their number. */
 size_t series_points(const struct series *series, size_t level, enum quantity quantity,
 		     struct trend_point points[SERIES_POINTS]);
 
-/* Forgets everything; the series can be used again. */
+/* Frees all points; the series can be reused. */
 void series_free(struct series *series);
 
 /*
- * Growth of a process, its speed and its certainty: the trends of its series on every resolution
+ * Growth of a process, its speed and its certainty: the trends of its series at every resolution
  * and of every quantity, weighed against each other.
  */
 
-/* Whether it is a suspect, and as surely as is worth the probes of a closer look. */
+/* Returns whether it is a suspect, and certain enough to warrant probes. */
 bool growth_is_worth_probes(const struct growth *growth);
 
 /*
- * The most urgent of all quantities; the heap if none grows. `born_s` is when the process began, on
- * the clock of its readings (below 0: before the first of all); NAN: not known.
+ * Finds the most urgent growth of all quantities; that of the heap if none grows. `born_s` is the
+ * birth of the process on the clock of its readings (negative: before the first of all); NAN:
+ * unknown.
  */
 void growth_of(struct growth *growth, const struct series *series, double born_s);
-/* Of one quantity alone. */
+/* Judges one quantity alone. */
 void growth_of_quantity(struct growth *growth, const struct series *series, enum quantity quantity,
 			double born_s);
-/* Whether this quantity grows, whichever is the most urgent. */
+/* Returns whether this quantity grows, whichever is the most urgent. */
 bool growth_is_of(const struct series *series, enum quantity quantity, double born_s);
 
 /*
- * A heap with a garbage collector takes memory in steps, minutes apart, however evenly objects
- * come: a flat stretch between two of them is no rest. So a suspect of that kind stays one, and
- * what is called leaking stays so, for GROWTH_HOLD_S after the evidence, unless it gives memory
- * back. *held begins as zeros; `value` is the quantity now.
+ * A garbage-collected heap takes memory in steps, minutes apart, however evenly objects are
+ * allocated: a flat stretch between two steps proves nothing. So such a suspect remains one, and a
+ * leaking process remains leaking, for GROWTH_HOLD_S after the evidence, unless it gives memory
+ * back. Zero-initialise *held; `value` is the current quantity.
  */
 #define GROWTH_HOLD_S 600.0
 struct held_growth {
-	struct growth growth;	     /* of the last time that it was a suspect */
-	double suspect_s, leaking_s; /* when it was last one, or leaking, by itself; 0: never */
-	double first_s;		     /* of its first verdict; 0: none yet */
+	struct growth growth; /* when it was last a suspect */
+	/* when its own verdict was last suspect, or leaking; 0: never */
+	double suspect_s, leaking_s;
+	double first_s; /* time of its first verdict; 0: none yet */
 };
 void growth_hold(struct held_growth *held, struct growth *growth, double value, double now_s);
 
-/* For sorting: below 0 when `one` concerns an operator more than `other`. */
+/* Compares for sorting: negative if `one` concerns an operator more than `other`. */
 int growth_compare(const struct growth *one, const struct growth *other);
 
 #endif

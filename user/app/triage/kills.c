@@ -15,19 +15,19 @@
 #include "trace/probe/victims.h"
 #include "process/proc/memory_room.h"
 
-/* Memory for a report. */
+/* Memory kept for writing a report. */
 #define RESERVE_BYTES (2u << 20)
 
 struct kills {
 	struct triage *triage;
-	struct victims *victims; /* NULL: the kernel does not report them */
-	struct oom_kills oom;	 /* of `list`, in its order; and the totals */
+	struct victims *victims; /* NULL: the kernel does not report kills */
+	struct oom_kills oom;	 /* those of `list`, in its order; and the totals */
 	struct triage_kills list;
 	struct memory_reserve reserve;
 	uint64_t lost;
 };
 
-/* Its files are gone with a container; the triage has looked at the limits above it. */
+/* A removed container's files are gone; use the triage's readings of the limits above it. */
 static void place_fill(const struct kills *kills, const struct group *group,
 		       struct cgroup_place *place)
 {
@@ -81,7 +81,7 @@ static void kill_describe(struct kills *kills, struct triage_kill *kill,
 		log_error("out of memory");
 }
 
-/* From 6.8 back, the PID of a thread, which may not be the main one. */
+/* From 6.8 back the kernel reports a thread's PID, which may not be the main thread's. */
 static pid_t process_of(uint32_t tid)
 {
 	char path[64], line[256];
@@ -121,7 +121,7 @@ static void on_victim(const struct lm_victim *victim, void *context)
 
 	memory_reserve_give_up(&kills->reserve);
 	member = member ? member : population_find_ended(population, pid);
-	/* The kernel may choose one more than once. */
+	/* The kernel may choose a victim more than once. */
 	if (member && member->oom_told)
 		return;
 	if (member)
@@ -134,7 +134,10 @@ static void on_victim(const struct lm_victim *victim, void *context)
 	kill_describe(kills, kill, member, member ? member->group : NULL);
 }
 
-/* Where the kernel reports kills, it reports these; perhaps later: they came during the poll. */
+/*
+ * Takes counted kills only if the kernel does not report them itself; with reports they may arrive
+ * later, after the poll.
+ */
 static void take_counted(struct kills *kills)
 {
 	struct groups *groups = &kills->triage->groups;
@@ -161,8 +164,8 @@ bool kills_take(struct kills *kills)
 		victims_consume(kills->victims);
 		lost = victims_lost(kills->victims);
 		if (lost > kills->lost)
-			log_warning("%" PRIu64 " processes were OOM-killed faster "
-				    "than leakmon could read",
+			log_warning("%" PRIu64
+				    " processes were OOM-killed faster than leakmon could read",
 				    lost - kills->lost);
 		kills->lost = lost;
 	}

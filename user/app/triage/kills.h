@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * OOM-killed processes while a triage runs, and what the triage knew of them:
- * reported by a BPF program as they are chosen, or, where there is none, found at a poll: a process
- * has ended, and the count of kills of its control group has risen.
+ * OOM-killed processes during a triage, and the triage's record of them. A BPF program reports each
+ * when it is chosen; without it a poll finds them: a process has ended, and the kill count of its
+ * control group has risen.
  */
 #ifndef LEAKMON_TRIAGE_KILLS_H
 #define LEAKMON_TRIAGE_KILLS_H
@@ -11,20 +11,26 @@
 
 struct kills;
 
-/* `use_bpf`: unless the kernel refuses, which is said. NULL: out of memory. `triage` is
- * borrowed. */
+/*
+ * `use_bpf`: have a BPF program report kills; logs if the kernel refuses. Returns NULL when out of
+ * memory. `triage` is borrowed.
+ */
 struct kills *kills_new(struct triage *triage, bool use_bpf);
 void kills_free(struct kills *kills);
 
-/* Readable when one was reported; -1: they are found at polls only. */
+/* Returns a descriptor that is readable when a kill was reported; -1: only polls find kills. */
 int kills_fd(const struct kills *kills);
 
-/* After a wait and before the next poll, or right after a poll: takes what is known by then. True:
- * a report is to be made of some. */
+/*
+ * Takes the kills known so far; call it between a wait and the next poll, or right after a poll.
+ * Returns true if some need a report.
+ */
 bool kills_take(struct kills *kills);
 
-/* Hangs them on a report, which borrows them until kills_reported(); the triage must not be polled
- * in between. */
+/*
+ * Adds the kills to a report, which borrows them until kills_reported(); the triage must not be
+ * polled in between.
+ */
 void kills_show(struct kills *kills, struct triage_report *report);
 void kills_reported(struct kills *kills);
 

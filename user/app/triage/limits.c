@@ -11,18 +11,18 @@
 #include "base/descriptors.h"
 #include "base/log.h"
 
-/* Limits are looked for again at each so many-th poll, and when groups came. */
+/* Searches for limits at every Nth poll, and whenever groups were added. */
 #define LOOK_EVERY 12
-/* A limit that was near stays so until it is this much further, or has this much longer. */
+/* A limit stays near until usage is this much lower, or the time left this much longer. */
 #define STAYS_SHARE 0.02
 #define STAYS_TIMES 1.5
-/* v1 writes "no limit" as a number beyond all memory. */
+/* v1 writes "no limit" as a number larger than any memory. */
 #define NO_LIMIT ((double)(INT64_MAX / 2))
-/* Growth is that of so many readings of a process. */
+/* Number of readings of a process over which growth is measured. */
 #define SUSPECT_READINGS 12
 
 static const struct {
-	const char *file[2]; /* v1, v2; NULL: not there */
+	const char *file[2]; /* names in v1, v2; NULL: absent */
 } kinds[] = {
 	[LIMIT_MAX] = {{"memory.limit_in_bytes", "memory.max"}},
 	[LIMIT_HIGH] = {{NULL, "memory.high"}},
@@ -58,7 +58,7 @@ static bool text_of(int fd, char *text, size_t size)
 	return true;
 }
 
-/* "max" and what cannot be read: NAN. */
+/* Returns NAN for "max" and for unreadable files. */
 static double number_of(int fd)
 {
 	char text[64], *end;
@@ -70,7 +70,7 @@ static double number_of(int fd)
 	return end == text || number > NO_LIMIT ? (double)NAN : number;
 }
 
-/* After NAME and a colon or a blank; 0: not there. */
+/* Returns the number after NAME and a colon or blank; 0: absent. */
 static double line_number(const char *text, const char *name)
 {
 	size_t length = strlen(name);
@@ -150,12 +150,12 @@ static int open_in(const char *directory, const char *name)
 static void tell_out(struct limits *limits)
 {
 	if (!limits->told_out)
-		log_warning("out of file descriptors: memory limits of some cgroups are not "
-			    "watched; raise `ulimit -n` (its hard limit)");
+		log_warning(
+			"out of file descriptors: memory limits of some cgroups are not watched; raise `ulimit -n` (its hard limit)");
 	limits->told_out = true;
 }
 
-/* If the group has one of that kind. 0 or -ENOMEM. */
+/* Adds the limit of that kind, if the group has one. Returns 0 or -ENOMEM. */
 static int look_at(struct limits *limits, const struct memory_mount *mount, const char *path,
 		   enum limit_kind kind)
 {
@@ -191,7 +191,7 @@ static int look_at(struct limits *limits, const struct memory_mount *mount, cons
 	return 0;
 }
 
-/* For a group and all above it. 0 or -ENOMEM. */
+/* Adds the limits of a group and all groups above it. Returns 0 or -ENOMEM. */
 static int look_above(struct limits *limits, const struct memory_mount *mount, const char *path)
 {
 	_cleanup_free_ char *part = strdup(path);
@@ -208,7 +208,7 @@ static int look_above(struct limits *limits, const struct memory_mount *mount, c
 	return error;
 }
 
-/* 0 or -ENOMEM. */
+/* Drops limits that the latest search did not find. Returns 0 or -ENOMEM. */
 static int drop_unseen(struct limits *limits)
 {
 	size_t kept = 0;
@@ -255,7 +255,7 @@ static int look(struct limits *limits, const struct groups *groups)
 	return error ? error : drop_unseen(limits);
 }
 
-/* False: its files are gone, or empty. */
+/* Returns false if the files are gone or empty. */
 static bool limit_read(struct limit_watch *limit, bool unified)
 {
 	char text[8192];
@@ -348,7 +348,7 @@ struct member *limit_suspect(const struct limit *limit, const struct population 
 		    (*limit->path &&
 		     (!member->group || !cgroup_is_within(member->group->path, limit->path))))
 			continue;
-		/* One that grows outweighs all that do not. */
+		/* Any growth outweighs size. */
 		weight = fmax(latest_growth(member), 0) * 1e3 + heap;
 		if (weight <= most)
 			continue;

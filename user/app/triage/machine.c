@@ -12,7 +12,7 @@
 
 #define TEXT_MAX_BYTES (64u << 10)
 
-/* The number behind a name that begins a line; false: there is none. */
+/* Parses the number after a name at the beginning of a line; returns false if it is missing. */
 static bool line_number(const char *text, const char *name, uint64_t *number)
 {
 	size_t length = strlen(name);

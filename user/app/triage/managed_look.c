@@ -7,18 +7,18 @@
 #include "heap/memory/managed_share.h"
 #include "heap/runtime/runtime.h"
 
-/* Suspects that are looked at, by rank, and the seconds between two looks at one. */
+/* The number of suspects examined, by rank, and the seconds between two looks at one. */
 #define SUSPECTS 10
 #define PAUSE_S 10.0
-/* One without a runtime gets none later, mostly. */
+/* A process without a runtime rarely gets one later. */
 #define NATIVE_PAUSE_S 60.0
-/* Where the budget has nothing saved up. */
+/* The pause between looks that exceed the credit. */
 #define OWED_PAUSE_S 60.0
 
-/* What came lately is kept for so long, and once more. */
+/* The length of a span of recent growth; two spans are kept. */
 #define RECENT_S 150.0
 
-/* Cost of one look: it is left out where the budget has not saved up as much. */
+/* CPU seconds of one look: skipped if the credit is smaller. */
 #define LOOK_S 0.005
 
 static void first_look(struct managed_growth *managed, double now_s)
@@ -31,7 +31,7 @@ static void first_look(struct managed_growth *managed, double now_s)
 	managed->outside = (struct heap_outside){0};
 }
 
-/* Since the last look. */
+/* Adds the growth since the last look. */
 static void add_growth(struct managed_growth *managed, const struct managed_share *share,
 		       double now_s)
 {
@@ -50,12 +50,12 @@ static void add_growth(struct managed_growth *managed, const struct managed_shar
 	recent[0].all += all;
 }
 
-/* What collections leave; it costs about as much as the rest. */
+/* Reads the live bytes after a collection; costs about as much as the rest. */
 static void look_at_floor(struct managed_growth *managed, pid_t pid)
 {
 	struct heap_floor now = runtime_floor_read(runtime_find(managed->runtime.key), pid);
 
-	/* What is not read once, because it collects, proves nothing. */
+	/* A failed reading, during a collection, proves nothing. */
 	if (!now.known)
 		return;
 	managed->now = now;
@@ -99,8 +99,8 @@ static bool is_due(const struct triage *triage, const struct member *member, dou
 }
 
 /*
- * One at a time is looked at whatever is saved up, for without that it is not called leaking: the
- * next poll waits the longer.
+ * Returns whether the process is due regardless of credit: one at a time, because it is not called
+ * leaking without a look. The next poll then waits longer.
  */
 static bool is_owed(struct triage *triage, const struct member *member,
 		    const struct triage_entry *entry, double now_s)

@@ -15,7 +15,7 @@
 #include "base/search.h"
 #include "process/proc/process_list.h"
 
-/* Descriptors that are not for processes: output, cgroups, and what an escalation opens. */
+/* Descriptors reserved for output, cgroups and escalation. */
 #define DESCRIPTORS_SPARED 256
 
 void population_init(struct population *population)
@@ -39,7 +39,7 @@ static void member_free(struct population *population, struct member *member)
 	free(member);
 }
 
-/* Its past is there until the next poll, to say how it ended. */
+/* Keeps an ended process's history until the next poll, to report how it ended. */
 static void member_end(struct population *population, struct member *member)
 {
 	struct member **slot = member ? vec_push(&population->ended) : NULL;
@@ -69,7 +69,7 @@ void population_free(struct population *population)
 	vec_free(&population->members);
 }
 
-/* By now. start_ticks are CLOCK_BOOTTIME's. */
+/* Returns the present age. start_ticks are in CLOCK_BOOTTIME. */
 static double process_age_s(uint64_t start_ticks)
 {
 	return clock_s(CLOCK_BOOTTIME) - (double)start_ticks / (double)sysconf(_SC_CLK_TCK);
@@ -83,7 +83,7 @@ static struct member *member_new(pid_t pid, double now_s)
 		free(member);
 		return NULL;
 	}
-	/* Our own children work for an escalation: their cost is in the budget. */
+	/* Skip our own children: they work for an escalation, and the budget has their cost. */
 	if (member->reading.parent == getpid()) {
 		free(member);
 		return NULL;
@@ -94,7 +94,7 @@ static struct member *member_new(pid_t pid, double now_s)
 	return member;
 }
 
-/* The path of its program; true if it is another one than before: it has execed. */
+/* Updates the path of its program; returns true if it changed: the process has execed. */
 static bool exe_changed(struct member *member)
 {
 	char path[40], target[PATH_MAX];
@@ -114,7 +114,7 @@ static bool exe_changed(struct member *member)
 	return changed;
 }
 
-/* 0; -ESRCH; -ENOMEM. */
+/* Reads the process and adds to its series. Returns 0, -ESRCH or -ENOMEM. */
 static int member_poll(struct population *population, struct member *member, double now_s,
 		       const struct reading_effort *effort)
 {
@@ -131,7 +131,7 @@ static int member_poll(struct population *population, struct member *member, dou
 	if (error || !reading->has_memory)
 		return error;
 	renamed = memcmp(comm, reading->comm, sizeof(comm)) != 0;
-	/* A new program begins a new past. */
+	/* A new program starts a new history. */
 	if ((renamed || process_reading_is_refresh(reading)) && exe_changed(member)) {
 		series_free(&member->series);
 		goroutine_watch_free(member->goroutines);
@@ -142,7 +142,10 @@ static int member_poll(struct population *population, struct member *member, dou
 	return series_add(&member->series, now_s, &reading->quantities);
 }
 
-/* The member of that PID if it still is the same process, else a new one, or NULL: it has ended. */
+/*
+ * Returns the member of that PID if it is still the same process, else a new one, or NULL if it has
+ * ended.
+ */
 static struct member *member_renew(struct population *population, struct member *member, pid_t pid,
 				   double now_s, const struct reading_effort *effort)
 {
@@ -158,14 +161,14 @@ static struct member *member_renew(struct population *population, struct member 
 	return NULL;
 }
 
-/* Taking a process in costs ten times what reading it again does. */
+/* Admitting a process costs ten times as much as reading it again. */
 struct admission {
-	double end_s; /* CPU time of this thread at which no more are taken in */
+	double end_s; /* CPU time of this thread at which admission ends */
 	unsigned asked;
 	bool closed;
 };
 
-/* The clock costs what a reading does. */
+/* Reading the clock costs as much as a reading of a process. */
 #define ADMISSIONS_PER_LOOK 8
 
 static bool admits(struct admission *admission)

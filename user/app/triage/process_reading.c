@@ -12,9 +12,9 @@
 #include "process/proc/process_list.h"
 
 /*
- * Mappings that look like stacks of threads: anonymous memory right above a guard, which is
- * anonymous memory without access and smaller than this (pthread_attr_setguardsize(3); an arena of
- * the allocator has what it does not use yet above itself, and more of it).
+ * Mappings that look like thread stacks: anonymous memory right above a guard, which is anonymous
+ * memory without access and smaller than this (pthread_attr_setguardsize(3); an allocator's arena
+ * has its unused part above itself, and it is larger).
  */
 #define THREAD_GUARD_MAX (1u << 20)
 
@@ -52,7 +52,10 @@ double thread_stacks_orphaned(const struct maps *maps, double threads)
 #define PATH_SIZE 40
 #define KIB 1024u
 
-/* A process with many mappings is counted the more rarely: one reading's pause for each so many. */
+/*
+ * A process with more mappings is counted less often: one more reading is skipped for each of
+ * these.
+ */
 #define MAPPINGS_PER_PAUSE 256
 
 static int proc_open(const struct process_reading *reading, const char *name)
@@ -63,7 +66,10 @@ static int proc_open(const struct process_reading *reading, const char *name)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* One read, which is all that these files need. Bytes, text ends with a NUL; or -errno. */
+/*
+ * Reads the file in one call, enough for these files. Returns bytes (the text ends with a NUL) or
+ * -errno.
+ */
 static ssize_t proc_read(const struct process_reading *reading, const char *name, char *text,
 			 size_t size)
 {
@@ -117,7 +123,7 @@ static ssize_t statm_text(struct process_reading *reading, bool keep, char *text
 	return got;
 }
 
-/* 1: changed, 0: not; -ESRCH. */
+/* Reads /proc/PID/statm. Returns 1 if it has changed, 0 if not, or -ESRCH. */
 static int read_statm(struct process_reading *reading, bool keep)
 {
 	uint64_t pages[3];
@@ -142,7 +148,7 @@ static bool status_number(const char *text, const char *label, uint64_t *number)
 	return line && sscanf(line + strlen(label), "%" SCNu64, number) == 1;
 }
 
-/* The name is escaped there: newline and backslash; it cannot fake another line. */
+/* The kernel escapes newline and backslash in the name, so it cannot fake another line. */
 static void read_name(struct process_reading *reading, const char *text)
 {
 	static const char label[] = "Name:\t";
@@ -180,7 +186,7 @@ static void read_status(struct process_reading *reading)
 		process_reading_take_status(reading, text);
 }
 
-/* Before Linux 6.2, and where there is no open file at all. */
+/* Counts directory entries: before Linux 6.2, and for processes without open files. */
 static double count_entries(const char *path)
 {
 	_cleanup_closedir_ DIR *directory = opendir(path);
@@ -229,12 +235,12 @@ static void read_mappings(struct process_reading *reading)
 
 bool process_reading_is_refresh(const struct process_reading *reading)
 {
-	/* Spread over the readings, so that no single one has to bear them all. */
+	/* Spread the refreshes, so that no single reading bears them all. */
 	return reading->readings <= 1 ||
 	       (reading->readings + (uint32_t)reading->pid) % READING_REFRESH == 0;
 }
 
-/* Without a descriptor of its own, the PID may have gone to another process. */
+/* Returns whether the PID was reused: without a kept descriptor it may have been. */
 static bool is_another(const struct process_reading *reading)
 {
 	struct process_entry entry;

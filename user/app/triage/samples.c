@@ -9,7 +9,7 @@ static uint64_t random_next(struct samples *samples)
 	return hash_mix(samples->random);
 }
 
-/* Keeps those that `keep` says, and finds them again. */
+/* Keeps the samples that `keep` accepts, and rebuilds the index. */
 static int compact(struct samples *samples, bool (*keep)(struct samples *, struct sample *))
 {
 	size_t kept = 0;
@@ -71,7 +71,7 @@ int samples_add(struct samples *samples, const struct sample *sample)
 	if (place) {
 		struct sample *known = &samples->list.items[*place];
 
-		/* It was let in with the odds that its weight makes good. */
+		/* It was admitted at the odds that its weight reflects. */
 		known->site = sample->site;
 		known->length = sample->length;
 		known->order = samples->taken;
@@ -99,7 +99,7 @@ static int by_units(const void *a, const void *b)
 	return order ? order : (one->site > other->site) - (one->site < other->site);
 }
 
-/* NULL: out of memory. */
+/* Returns NULL when out of memory. */
 static struct sample_sum *sum_of(struct sample_sums *sums, struct hash *places, uint32_t site)
 {
 	struct sample_sum *sum;

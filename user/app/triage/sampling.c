@@ -24,15 +24,16 @@
 
 /* State of sampling, for its parts. Internal to sampling*.c. */
 
-/* Suspects that are sampled at once: the first ones of the ranking. */
+/* The number of suspects sampled at once: the top of the ranking. */
 #define SAMPLING_SUSPECTS 10
 
 struct ring_buffer;
 
 /* A suspect's amounts at one moment. */
 struct sampled_count {
-	double value;	/* of the quantity that it grows by; NAN: not to be had */
-	double orphans; /* stacks of threads beyond those that live; NAN: nor of use for its kind */
+	double value; /* of the growing quantity; NAN: unavailable */
+	/* stacks beyond those of live threads; NAN: unavailable or not meaningful */
+	double orphans;
 };
 
 struct sampled {
@@ -40,41 +41,45 @@ struct sampled {
 	uint64_t start_ticks;
 	enum quantity kind;
 	double begin_s;
-	struct sampled_count before; /* when it began */
+	struct sampled_count before; /* when sampling began */
 	unsigned probes;	     /* LM_SAMPLE_*; 0: none, see /proc */
 	struct fault_events faults;
-	bool followed; /* probes are in */
+	bool followed; /* probes are attached */
 	struct samples samples;
-	uint64_t lost_before; /* samples_lost when it began */
+	uint64_t lost_before; /* samples_lost when sampling began */
 	struct file_kinds files_before;
 	double files_read_s;
 	unsigned unsuspected; /* reports in a row */
 	struct triage_samples result;
-	double result_s; /* when its stacks were last looked at */
+	double result_s; /* when its stacks were last examined */
 };
 
 struct sampling {
 	enum lm_stack_walk stack_walk;
 	struct triage *triage;
-	struct sampled *list[SAMPLING_SUSPECTS]; /* NULL: free */
-	/* Loaded for as long as there is anyone in the list: names belong to the stages. */
+	struct sampled *list[SAMPLING_SUSPECTS]; /* NULL: a free slot */
+	/* Loaded while the list has suspects: names belong to the stages. */
 	bool loaded;
-	const char *refusal; /* why nobody can be, once it was tried */
+	const char *refusal; /* why nothing can be sampled, once tried */
 	struct suspect_side side;
 	struct ring_buffer *ring;
 	struct events *events;
 	struct stages stages;
-	double charged_s; /* triage_cpu_s() up to which our own time is charged */
+	double charged_s; /* triage_cpu_s() up to which our own time has been charged */
 };
 
 static int sampled_count(const struct sampled *sampled, const struct member *member,
 			 struct sampled_count *count, struct maps *maps);
 
-/* The programs that sample, and what stands behind them. They stay while all suspects wait for the
- * budget: idle they cost nothing, and loading them is most of what it takes to go on. */
+/*
+ * The sampling programs and their user-space stages. They stay loaded while all suspects wait for
+ * the budget: idle they cost nothing, and loading is most of the cost of a restart.
+ */
 
-/* One sample: the program with its stack walk takes 6.4 µs (kernel.bpf_stats_enabled, on a machine
- * with cold caches), and the event before it some more. */
+/*
+ * One sample: the program with its stack walk takes 6.4 µs (kernel.bpf_stats_enabled, on a machine
+ * with cold caches); the rest is for the event before it.
+ */
 #define SAMPLE_COST_S 8.0e-6
 
 static void charge_begin(struct sampling *sampling)
@@ -82,7 +87,7 @@ static void charge_begin(struct sampling *sampling)
 	sampling->charged_s = triage_cpu_s();
 }
 
-/* Also between two suspects: what one has cost, the next one cannot spend. */
+/* Charges our time so far; also between two suspects, so that the next one has less to spend. */
 static void charge(struct sampling *sampling)
 {
 	double now_s = triage_cpu_s();
@@ -91,7 +96,7 @@ static void charge(struct sampling *sampling)
 	sampling->charged_s = now_s;
 }
 
-/* The one that is sampled with this pid, or NULL. */
+/* Returns the sampled suspect with this pid, or NULL. */
 static struct sampled *sampling_find(struct sampling *sampling, pid_t pid)
 {
 	for (size_t i = 0; i < SAMPLING_SUSPECTS; i++) {
@@ -124,7 +129,7 @@ static int on_sample(void *context, void *data, size_t size)
 	return 0;
 }
 
-/* Its mappings have changed. Needs the programs. */
+/* Refreshes a process whose mappings have changed. Needs the loaded programs. */
 static void sampling_refresh(struct sampling *sampling, pid_t pid, bool rows)
 {
 	struct process *process;
@@ -140,7 +145,7 @@ static void sampling_refresh(struct sampling *sampling, pid_t pid, bool rows)
 	pythons_refresh(sampling->stages.pythons, process);
 }
 
-/* Code without unwind rows. */
+/* Handles code without unwind rows. */
 static void on_event(const struct lm_event *event, void *context)
 {
 	struct sampling *sampling = context;
@@ -174,7 +179,7 @@ static int open_stages(struct sampling *sampling)
 	return !error && sampling->ring && sampling->events ? 0 : -ENOMEM;
 }
 
-/* Why it cannot be, for the reports; more of it is logged, once. */
+/* Returns the reason for the reports; logs details once. */
 static const char *explain(int error)
 {
 	char missing[128];
@@ -183,20 +188,20 @@ static const char *explain(int error)
 	if (error == -ENOMEM)
 		return "out of memory";
 	if (error == -EPERM || *missing) {
-		log_warning("call stacks of suspects are not sampled: missing %s; %s, or give "
-			    "--no-stacks",
-			    *missing ? missing : "privileges", privileges_remedy());
+		log_warning(
+			"call stacks of suspects are not sampled: missing %s; %s, or give --no-stacks",
+			*missing ? missing : "privileges", privileges_remedy());
 		return "leakmon lacks the privileges";
 	}
-	log_warning("call stacks of suspects are not sampled: the kernel refused the programs "
-		    "(%s); -v shows its own words",
-		    strerror(-error));
+	log_warning(
+		"call stacks of suspects are not sampled: the kernel refused the programs (%s); -v shows its own words",
+		strerror(-error));
 	return "this kernel refused the programs";
 }
 
 /*
- * The programs and their stages, unless they are loaded. 0 or -errno: then sampling->refusal says
- * why, and it is not tried again.
+ * Loads the programs and their stages, if not yet loaded. Returns 0 or -errno; after an error
+ * sampling->refusal says why, and loading is not retried.
  */
 static int sampling_load(struct sampling *sampling)
 {
@@ -222,13 +227,15 @@ static int sampling_load(struct sampling *sampling)
 	return error;
 }
 
-/* One suspect: the probes that are put in for it, and taken out again. */
+/* One suspect: its probes are attached and detached here. */
 
-/* For page faults that are not sampled, most are to be passed over by the kernel itself, which
- * takes each N-th. The last factor is left to chance: programs have rhythms. */
+/*
+ * The kernel itself should skip most page faults that are not sampled: it takes each Nth. The last
+ * factor is random, because programs have rhythms.
+ */
 #define CHANCE_MIN 8
 
-/* Where a new period is not worth the trouble. */
+/* Smallest change of period worth reopening the event. */
 #define PERIOD_SLACK 4
 
 static const unsigned sample_kinds[] = {
@@ -236,7 +243,7 @@ static const unsigned sample_kinds[] = {
 	[QUANTITY_MAPPING] = LM_SAMPLE_MAPPING,
 	[QUANTITY_THREADS] = LM_SAMPLE_THREAD,
 	[QUANTITY_FILES] = 0,	/* nothing to probe: see /proc */
-	[QUANTITY_CHARGED] = 0, /* nor of a group */
+	[QUANTITY_CHARGED] = 0, /* not probed: belongs to a group */
 };
 
 _Static_assert(ARRAY_SIZE(sample_kinds) == QUANTITY_MAX_, "a row for every quantity");
@@ -265,7 +272,7 @@ static void sampled_free(struct sampling *sampling, struct sampled *sampled)
 	free(sampled);
 }
 
-/* NULL, or why it cannot be followed. */
+/* Returns NULL, or the reason why it cannot be followed. */
 static const char *follow(struct sampling *sampling, struct sampled *sampled)
 {
 	struct lm_suspect suspect = {.kind = sampled->probes, .every = 1};
@@ -307,7 +314,10 @@ static void sampled_begin(struct sampling *sampling, struct sampled *sampled,
 	}
 }
 
-/* Begins with what `member` grows by. What hinders it is in the result. NULL: out of memory. */
+/*
+ * Begins to sample the growing quantity of `member`. The result has the reason if it cannot.
+ * Returns NULL when out of memory.
+ */
 static struct sampled *sampled_new(struct sampling *sampling, const struct member *member,
 				   enum quantity kind)
 {
@@ -323,7 +333,7 @@ static struct sampled *sampled_new(struct sampling *sampling, const struct membe
 	return sampled;
 }
 
-/* One that waits for the budget starts over when there is enough; one that used it up waits. */
+/* Restarts a suspect that waits for credit when there is enough; pauses one without credit. */
 static void sampled_resume_or_pause(struct sampling *sampling, struct sampled *sampled,
 				    const struct member *member)
 {
@@ -339,7 +349,7 @@ static void sampled_resume_or_pause(struct sampling *sampling, struct sampled *s
 	}
 }
 
-/* Lets the kernel pass over more faults, or fewer, before a program runs. */
+/* Has the kernel skip more or fewer faults before a program runs. */
 static void sampled_adapt_period(struct sampling *sampling, struct sampled *sampled)
 {
 	uint32_t tgid = (uint32_t)sampled->pid;
@@ -362,18 +372,18 @@ static void sampled_adapt_period(struct sampling *sampling, struct sampled *samp
 		sampled->faults = events;
 }
 
-/* From samples to what a report shows: what is still there, by stack, named. */
+/* Turns samples into the rows of a report: the surviving part, by stack, with names. */
 
 #define STACKS_SHOWN 5
 #define FILE_KINDS_SHOWN 5
 
-/* Looking at all descriptors takes milliseconds. */
+/* Reading all descriptors takes milliseconds. */
 #define FILES_PAUSE_S 5.0
 
-/* A handful of samples makes no shares. */
+/* Too few samples for percentages. */
 #define SAMPLES_MIN 8
 
-/* Nor do seconds in which next to nothing grew. */
+/* A shorter window explains nothing. */
 #define WINDOW_MIN_S 1.0
 
 static int attribute_samples(struct sampled *sampled, const struct maps *maps)
@@ -454,7 +464,7 @@ static int fill_stacks(struct triage_samples *result, struct sampling *sampling,
 	}
 	for (size_t i = 0; i < MIN(sums.list.count, (size_t)STACKS_SHOWN) && !error; i++)
 		error = stack_add(result, sampling, sampled->pid, &sums.list.items[i]);
-	/* In place from here on. */
+	/* From here on the vector does not move. */
 	for (size_t i = 0; i < result->stacks.count; i++)
 		result->stacks.items[i].named.site = &result->stacks.items[i].site;
 	return error;
@@ -485,7 +495,7 @@ static int fill_files(struct triage_samples *result, struct sampled *sampled, do
 	if (result->files.count)
 		qsort(result->files.items, result->files.count, sizeof(*result->files.items),
 		      by_added);
-	/* Files that became more; if none did yet, the most frequent. */
+	/* Keep kinds of files whose number rose; if none did, the most frequent. */
 	while (result->files.count > FILE_KINDS_SHOWN ||
 	       (result->files.count > 1 && result->files.items[0].added > 0 &&
 		result->files.items[result->files.count - 1].added <= 0))
@@ -493,15 +503,15 @@ static int fill_files(struct triage_samples *result, struct sampled *sampled, do
 	return error;
 }
 
-/* Whether a suspect is looked at by its mappings. */
+/* Returns whether the suspect's quantity needs its mappings. */
 static bool needs_maps(const struct sampled *sampled)
 {
 	return sampled->kind == QUANTITY_HEAP || sampled->kind == QUANTITY_MAPPING;
 }
 
 /*
- * Counts it. Where the kind is looked at by the mappings, they are read, once, and left in *maps,
- * for maps_free(): 0 or -errno, and nothing there. *count is filled in any case.
+ * Counts the quantity of a suspect. If its kind needs the mappings, they are read once and left in
+ * *maps, for maps_free(). Returns 0, or -errno with *maps empty. *count is filled in any case.
  */
 static int sampled_count(const struct sampled *sampled, const struct member *member,
 			 struct sampled_count *count, struct maps *maps)
@@ -518,7 +528,7 @@ static int sampled_count(const struct sampled *sampled, const struct member *mem
 	return error;
 }
 
-/* Memory and mappings grow by threads that ended and were never joined, too. */
+/* Memory and mappings also grow with threads that ended and were never joined. */
 static void fill_orphans(struct triage_samples *result, const struct sampled *sampled,
 			 const struct sampled_count *now)
 {
@@ -528,7 +538,7 @@ static void fill_orphans(struct triage_samples *result, const struct sampled *sa
 	result->orphans_added = now->orphans - sampled->before.orphans;
 }
 
-/* Turns the samples of one suspect into its result. 0 or -errno. */
+/* Turns the samples of one suspect into its result. Returns 0 or -errno. */
 static int sampled_examine(struct sampling *sampling, struct sampled *sampled,
 			   const struct member *member)
 {
@@ -566,9 +576,9 @@ static int sampled_examine(struct sampling *sampling, struct sampled *sampled,
 	return 0;
 }
 
-/* The sampled processes, and for how long. */
+/* The set of sampled processes, and when each enters and leaves it. */
 
-/* A process that stops growing for a moment stays. */
+/* A process that pauses its growth for fewer reports stays. */
 #define UNSUSPECTED_REPORTS 3
 #define LAST_LINES_WAIT_MS 2000
 
@@ -596,14 +606,14 @@ static void add_suspect(struct sampling *sampling, pid_t pid, enum quantity kind
 	charge(sampling);
 }
 
-/* For a process near a limit: what it is suspected of, or its memory. */
+/* Returns the suspected quantity of a process near a limit, or else its heap. */
 static enum quantity near_kind(const struct triage_limit *near)
 {
 	return growth_is_worth_probes(&near->entry.growth) ? near->entry.growth.kind
 							   : QUANTITY_HEAP;
 }
 
-/* Whether the report still suspects it, of the same. */
+/* Returns whether the report still suspects it of the same quantity. */
 static bool is_suspected(const struct sampled *sampled, const struct triage_report *report)
 {
 	for (size_t i = 0; i < report->limits.count; i++) {
@@ -669,7 +679,7 @@ void sampling_update(struct sampling *sampling, const struct triage_report *repo
 {
 	charge_begin(sampling);
 	review(sampling, report);
-	/* Whatever their rank: there may be no later. */
+	/* Processes near a limit, whatever their rank: later may be too late. */
 	for (size_t i = 0; i < report->limits.count; i++) {
 		pid_t pid = report->limits.items[i].entry.pid;
 
@@ -727,7 +737,7 @@ void sampling_examine(struct sampling *sampling, bool last)
 	if (sampling->loaded)
 		symbolizer_find_lines(sampling->stages.symbolizer, 0);
 	examine_all(sampling);
-	/* Lines come with a later report; after the last one there is none. */
+	/* Lines arrive with a later report; the last report waits for them. */
 	if (sampling->loaded && last) {
 		symbolizer_find_lines(sampling->stages.symbolizer, LAST_LINES_WAIT_MS);
 		examine_all(sampling);

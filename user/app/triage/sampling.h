@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Call stacks of what grows, sampled in the suspects of the triage and in nobody else: which code
- * touches new pages, maps, creates threads; and of open files, which kinds there are more of. It
- * lasts for as long as a process is suspected, and the longer it lasts the better it knows.
+ * Samples call stacks of growth, in the triage's suspects only: the code that touches new pages,
+ * maps memory or creates threads; and for open files, the kinds that increase. Sampling lasts as
+ * long as a process is suspected, and improves with time.
  *
- * What it costs, ours and in the suspects, is charged to the budget; when nothing is saved up
- * any more, it stops until there is.
+ * The cost, ours and in the suspects, is charged to the budget; without credit sampling stops until
+ * there is more.
  */
 #ifndef LEAKMON_TRIAGE_SAMPLING_H
 #define LEAKMON_TRIAGE_SAMPLING_H
@@ -15,20 +15,23 @@
 
 struct sampling;
 
-/* NULL: out of memory. `triage` is borrowed. Nothing is loaded before there is a suspect. */
+/*
+ * Returns NULL when out of memory. `triage` is borrowed. Nothing is loaded before there is a
+ * suspect.
+ */
 struct sampling *sampling_new(enum lm_stack_walk stack_walk, struct triage *triage);
 void sampling_free(struct sampling *sampling);
 
-/* Takes what has come; after each poll. */
+/* Takes the samples received so far; call it after each poll. */
 void sampling_consume(struct sampling *sampling);
 
 /*
- * Before a report: weighs and names what was sampled, and hangs it on the members of the
- * population, where it stays until the next call. The last report of a run waits for lines.
+ * Call it before a report: attributes and names the samples, and puts the results on the members of
+ * the population, where they stay until the next call. The last report of a run waits for lines.
  */
 void sampling_examine(struct sampling *sampling, bool last);
 
-/* After a report: follows those that it suspects, and lets go of others. */
+/* Call it after a report: follows its suspects and releases all others. */
 void sampling_update(struct sampling *sampling, const struct triage_report *report);
 
 #endif

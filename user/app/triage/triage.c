@@ -13,7 +13,7 @@
 #include "process/proc/cgroup.h"
 #include "process/proc/process_list.h"
 
-/* From what is remembered to what is reported. */
+/* Turns histories into reports. */
 
 static void fill_spark(struct triage_entry *entry, const struct series *series)
 {
@@ -69,14 +69,14 @@ static void entry_of_group(struct triage_entry *entry, const struct group *group
 	fill_spark(entry, &group->series);
 }
 
-/* Growth first; then size. The PID keeps the order of equals. */
+/* Sorts by growth, then by size. The PID orders equals. */
 static int by_rank(const void *a, const void *b)
 {
 	const struct triage_entry *one = a, *other = b;
 	int order = growth_compare(&one->growth, &other->growth);
 	double mine = one->now.values[QUANTITY_HEAP], its = other->now.values[QUANTITY_HEAP];
 
-	if (!order) /* what was found out about it must not be cut off */
+	if (!order) /* do not cut entries with findings */
 		order = (other->sites != NULL) - (one->sites != NULL);
 	if (!order)
 		order = (mine < its) - (mine > its);
@@ -109,8 +109,10 @@ void triage_report_doubt(struct triage_report *report, struct triage_entry *entr
 	entry->doubted = true;
 }
 
-/* Bytes a second by which processes of the group grow: suspects, and those that are not called
- * leaking by rule. */
+/*
+ * Growth of a group's processes in bytes per second: of suspects, and of those that a rule keeps
+ * from being called leaking.
+ */
 struct member_growth {
 	double sure_per_s, unproven_per_s;
 };
@@ -124,7 +126,7 @@ static struct member_growth growth_of_members(const struct triage_entries *proce
 		const struct triage_entry *process = &processes->items[i];
 		const struct growth *growth = &process->growth;
 
-		/* What is in a group below it is charged to it as well. */
+		/* The memory of a subgroup is charged to its parents as well. */
 		if (!trend_is_suspect(growth->verdict) || !process->cgroup ||
 		    !cgroup_is_within(process->cgroup, group->cgroup))
 			continue;
@@ -136,7 +138,7 @@ static struct member_growth growth_of_members(const struct triage_entries *proce
 	return sum;
 }
 
-/* Suspects come first: if the last one is none, none was cut off. */
+/* Suspects come first: if the last entry is none, no suspect was cut off. */
 static bool has_all_suspects(const struct triage_entries *processes)
 {
 	return processes->count == processes->total ||
@@ -144,7 +146,7 @@ static bool has_all_suspects(const struct triage_entries *processes)
 		!trend_is_suspect(processes->items[processes->count - 1].growth.verdict));
 }
 
-/* The charge that grew most, in words: of a group whose processes do not grow as fast. */
+/* Names the charge that grew most, for a group whose processes do not grow as fast. */
 static const char *why_it_grows(const struct triage_entry *group)
 {
 	static const struct {
@@ -171,7 +173,8 @@ static const char *why_it_grows(const struct triage_entry *group)
 		bool anonymous =
 			!strcmp(parts[i].name, "anonymous") || !strcmp(parts[i].name, "swap");
 
-		/* "kernel" holds page tables, slab and stacks: the one that makes it names it. */
+		/* "kernel" includes page tables, slab and stacks: a part that explains half of it
+		 * is named instead. */
 		if (anonymous != heap || (!strcmp(parts[i].name, "kernel") && i + 1 < count &&
 					  parts[i + 1].grown >= parts[i].grown / 2))
 			continue;
@@ -260,7 +263,7 @@ static int rank_groups(struct triage_entries *entries, const struct groups *grou
 	return 0;
 }
 
-/* The least time left comes first; then the nearest. */
+/* Sorts by time left, then by nearness. */
 static int by_time_left(const void *a, const void *b)
 {
 	const struct triage_limit *one = a, *other = b;
@@ -283,7 +286,7 @@ static int list_limits(const struct triage *triage, struct triage_report *report
 			watch->near ? limit_suspect(limit, &triage->population) : NULL;
 		struct triage_limit *near;
 
-		/* What was read of it was before the kernel killed that process. */
+		/* The readings date from before the kernel killed that process. */
 		if (!watch->near || (suspect && suspect->oom_told))
 			continue;
 		near = vec_push(&report->limits);
@@ -403,14 +406,14 @@ void triage_set_budget(struct triage *triage, double limit)
 			MIN(triage->due_s, triage->polled_s + budget_pause_s(&triage->budget));
 }
 
-/* 0.8 to 1.2; the state walks through Weyl's sequence. */
+/* Returns 0.8 to 1.2; the state is Weyl's sequence. */
 static double next_variation(struct triage *triage)
 {
 	triage->random += 0x9e3779b97f4a7c15u;
 	return 0.8 + 0.4 * (double)(hash_mix(triage->random) >> 11) / 9007199254740992.0;
 }
 
-/* The budget learns at polls only what was spent meanwhile. */
+/* The budget learns at polls only of time spent since. */
 static double balance_s(const struct triage *triage)
 {
 	double spent_s = triage->escalation_cpu_s + triage->probe_s + triage->sampling_s -
@@ -433,11 +436,11 @@ static void log_step(const struct triage *triage)
 {
 	const struct budget *budget = &triage->budget;
 
-	log_info("triage used %.2g %% of a core of the %.3g %% of --budget: polling every %.3g "
-		 "s%s%s",
-		 100 * budget->used, 100 * budget->limit, budget->pause_s * budget_stretch(budget),
-		 budget_counts_mappings(budget) ? "" : ", not counting mappings",
-		 budget_counts_files(budget) ? "" : ", nor open files");
+	log_info(
+		"triage used %.2g %% of a core of the %.3g %% of --budget: polling every %.3g s%s%s",
+		100 * budget->used, 100 * budget->limit, budget->pause_s * budget_stretch(budget),
+		budget_counts_mappings(budget) ? "" : ", not counting mappings",
+		budget_counts_files(budget) ? "" : ", nor open files");
 }
 
 static struct budget_cost cost_now(const struct triage *triage)
@@ -477,8 +480,8 @@ int triage_poll(struct triage *triage)
 		return error;
 	}
 	if (triage->polled_s < 0 && triage->population.hidden)
-		log_warning("/proc hides processes of other users (hidepid): they are not judged; "
-			    "run leakmon as root, or in the group that /proc is mounted with");
+		log_warning(
+			"/proc hides processes of other users (hidepid): they are not judged; run leakmon as root, or in its gid= group");
 	triage->polled_s = now_s;
 	cost = cost_now(triage);
 	if (budget_account(&triage->budget, triage_now(triage), &cost))

@@ -132,9 +132,9 @@ const struct command *command_find(const struct command_table *table, const char
 	if (nearest)
 		log_error("unknown command `%s`: did you mean `%s`?", name, nearest);
 	else
-		log_error("unknown command `%s`: see `leakmon help`; to start a program, write "
-			  "`leakmon -- %s`",
-			  name, name);
+		log_error(
+			"unknown command `%s`: see `leakmon help`; to start a program, write `leakmon -- %s`",
+			name, name);
 	return NULL;
 }
 

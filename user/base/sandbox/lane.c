@@ -125,9 +125,9 @@ static int start(struct lane *lane)
 	if (error == -EINTR)
 		return error;
 	lane->broken = error;
-	log_warning("cannot start the sandboxed parser: %s; without it no file of a target is "
-		    "read, and functions have no names",
-		    error == -ECONNRESET ? "it ended at once" : strerror(-error));
+	log_warning(
+		"cannot start the sandboxed parser: %s; without it no file of a target is read, and functions have no names",
+		error == -ECONNRESET ? "it ended at once" : strerror(-error));
 	return -ECHILD;
 }
 

@@ -97,8 +97,8 @@ static void say_where(int fd)
 	log_info("listening on http://%s%s%s:%u/", v6 ? "[" : "", host, v6 ? "]" : "",
 		 ntohs(v6 ? address.v6.sin6_port : address.v4.sin_port));
 	if (!is_loopback(&address))
-		log_warning("any client of that address can read the names of programs and "
-			    "functions: use a proxy for encryption and passwords");
+		log_warning(
+			"any client of that address can read the names of programs and functions: use a proxy for encryption and passwords");
 }
 
 static int listen_at(const union address *address)
@@ -143,9 +143,9 @@ int listener_open(struct listener **listener, const char *text)
 	made->fd = listen_at(&address);
 	if (made->fd < 0) {
 		error = made->fd;
-		log_error("cannot listen on %s: %s; name another port, or an address of this "
-			  "machine",
-			  text, strerror(-error));
+		log_error(
+			"cannot listen on %s: %s; name another port, or an address of this machine",
+			text, strerror(-error));
 	}
 	if (!error)
 		error = start(made);

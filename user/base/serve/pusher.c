@@ -121,9 +121,9 @@ static int add_headers(struct bytes *configuration, char *lines, const char *fro
 		if (!length || *line == '#')
 			continue;
 		if (!is_header(line) || ++count > HEADERS_MAX) {
-			log_error("%s, line %u: expected an HTTP header such as `Authorization: "
-				  "Bearer TOKEN`, at most %d of them",
-				  from, number, HEADERS_MAX);
+			log_error(
+				"%s, line %u: expected an HTTP header such as `Authorization: Bearer TOKEN`, at most %d of them",
+				from, number, HEADERS_MAX);
 			return -EINVAL;
 		}
 		error = bytes_append(configuration, line, length);
@@ -164,9 +164,9 @@ static int url_read(const char *text, enum push_lane lane, char **url)
 		found = (char *)file.data;
 	}
 	if (!push_is_url(found) || (*kinds[lane].path && strchr(found, '?'))) {
-		log_error("--%s: %s has no URL that can be pushed to: expected "
-			  "https://HOST[:PORT][/PATH], without a password",
-			  kinds[lane].option, text);
+		log_error(
+			"--%s: %s has no URL that can be pushed to: expected https://HOST[:PORT][/PATH], without a password",
+			kinds[lane].option, text);
 		return -EINVAL;
 	}
 	*url = strdup(found);
@@ -198,9 +198,9 @@ static void warn_of_plain(const char *url, enum push_lane lane)
 	if (!text_begins(url, "http://") || !push_url_host(url, host, &port) ||
 	    !strcmp(host, "localhost") || text_begins(host, "127.") || !strcmp(host, "::1"))
 		return;
-	log_warning("--%s to http:// is not encrypted: whoever is on the way can read the names "
-		    "of programs and functions, and its headers",
-		    kinds[lane].option);
+	log_warning(
+		"--%s to http:// is not encrypted: names of programs and functions, and its headers, can be read in transit",
+		kinds[lane].option);
 }
 
 static int lane_read(struct lane *lane, const struct push_options *options, enum push_lane which)
@@ -267,11 +267,11 @@ static int start(struct pusher *pusher)
 			error = configure(pusher, i);
 	}
 	if (error == PUSH_NO_LIBRARY)
-		log_error("--push, --webhook and --otlp need libcurl 7.66 or later: install "
-			  "libcurl4 (Debian) or libcurl (Fedora)");
+		log_error(
+			"--push, --webhook and --otlp need libcurl 7.66 or later: install libcurl4 (Debian) or libcurl (Fedora)");
 	else if (error == PUSH_STATIC)
-		log_error("this static program has no --push, --webhook and --otlp: use a package "
-			  "that links libraries, or let a collector fetch /profile (--listen)");
+		log_error(
+			"this static program lacks --push, --webhook and --otlp: use a dynamic package, or let a collector fetch /profile (--listen)");
 	else if (error)
 		log_error("cannot start the process that pushes: %s", strerror(-error));
 	return error;
@@ -351,9 +351,9 @@ static void say_status(struct lane *lane, enum push_lane which)
 		lane->failing = true;
 	}
 	if (status->lost && !lane->said_lost)
-		log_warning("--%s: from now on %ss are lost: the queue is full, or %s refused one; "
-			    "the end of the run says how many",
-			    kinds[which].option, kinds[which].what, host_of(lane, host));
+		log_warning(
+			"--%s: from now on %ss are lost: the queue is full, or %s refused one; counted at the end",
+			kinds[which].option, kinds[which].what, host_of(lane, host));
 	lane->said_lost |= status->lost != 0;
 	if (lane->failing && !*status->problem && !status->waiting) {
 		log_info("--%s: %s takes what it is sent again", kinds[which].option,

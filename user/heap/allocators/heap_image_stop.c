@@ -308,15 +308,14 @@ static void log_pause(const struct image_builder *builder, const struct stop *st
 	const struct pause_times *times = &builder->times;
 	uint64_t began_ns = stop->began_ns;
 
-	log_debug("pause: %zu threads stood after %llu us, mappings known after %llu us, %zu pages "
-		  "compared after %llu us, heaps after %llu us, threads after %llu us; %zu system "
-		  "calls begin again",
-		  stop->threads.count, (unsigned long long)(times->stopped_ns - began_ns) / 1000,
-		  (unsigned long long)(times->listed_ns - began_ns) / 1000,
-		  builder->heap_image->pages_checked,
-		  (unsigned long long)(times->checked_ns - began_ns) / 1000,
-		  (unsigned long long)(times->walked_ns - began_ns) / 1000,
-		  (unsigned long long)(times->ended_ns - began_ns) / 1000, stop->repeated);
+	log_debug(
+		"pause: %zu threads stopped at %llu us, mappings %llu, %zu pages %llu, heaps %llu, threads %llu; %zu calls restarted",
+		stop->threads.count, (unsigned long long)(times->stopped_ns - began_ns) / 1000,
+		(unsigned long long)(times->listed_ns - began_ns) / 1000,
+		builder->heap_image->pages_checked,
+		(unsigned long long)(times->checked_ns - began_ns) / 1000,
+		(unsigned long long)(times->walked_ns - began_ns) / 1000,
+		(unsigned long long)(times->ended_ns - began_ns) / 1000, stop->repeated);
 }
 
 static int refuse(struct image_builder *builder, const char *why)
@@ -351,15 +350,13 @@ static int finish(struct image_builder *builder, int error)
 				       "longer --max-pause would do");
 	heap_image->stopped = !error;
 	if (heap_image->stacks_missing)
-		log_warning("process %d: there was no time to copy the stacks of %zu of its %zu "
-			    "threads, so functions on them are not named: a longer --max-pause "
-			    "would do",
-			    heap_image->pid, heap_image->stacks_missing, heap_image->threads.count);
+		log_warning(
+			"process %d: no time to copy the stacks of %zu of its %zu threads, whose functions are unnamed; raise --max-pause",
+			heap_image->pid, heap_image->stacks_missing, heap_image->threads.count);
 	if (heap_image->stopped && heap_image->why_not_ended)
-		log_warning("process %d: stacks of threads that have ended, or some of them, count "
-			    "as if "
-			    "they were in use: %s",
-			    heap_image->pid, heap_image->why_not_ended);
+		log_warning(
+			"process %d: stacks of threads that have ended, or some of them, count as if they were in use: %s",
+			heap_image->pid, heap_image->why_not_ended);
 	return error;
 }
 

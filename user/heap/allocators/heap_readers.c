@@ -135,9 +135,9 @@ static int find_in_time(struct heap_finds *finds, const struct heap_view *view,
 		return error;
 	if (!view->peek->source.core)
 		snprintf(target, sizeof(target), "process %d", view->peek->source.task);
-	log_warning("%s: the search for its allocators was ended after %d s, for its data "
-		    "looks like theirs everywhere: blocks of those not found by then are not known",
-		    target, (int)(FIND_NS / 1000000000));
+	log_warning(
+		"%s: the search for allocators was ended after %d s (too many lookalikes): blocks of others are unknown",
+		target, (int)(FIND_NS / 1000000000));
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Things that the kernel keeps for one process and that are no descriptors, as /proc counts them:
- * watches of inotify, timers, locks, children that ended. Reading them costs the kernel time for each, in which the
- * process may wait: once at either end, and not beyond a limit.
+ * watches of inotify, timers, locks, children that ended. Reading them costs the kernel time for
+ * each, in which the process may wait: once at either end, and not beyond a limit.
  */
 #ifndef LEAKMON_MEMORY_KERNEL_COUNTS_H
 #define LEAKMON_MEMORY_KERNEL_COUNTS_H

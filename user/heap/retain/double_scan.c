@@ -224,9 +224,9 @@ int retain_open(pid_t pid, const struct heap_image_options *options,
 					  &sources->processes->dsos, &library))
 			with_library.library = &library;
 		else
-			log_debug("process %d: its C library does not list threads that have "
-				  "ended: what glibc keeps of them counts as if it were in use",
-				  pid);
+			log_debug(
+				"process %d: its C library does not list ended threads: their memory kept by glibc counts as in use",
+				pid);
 	}
 	if (!error)
 		error = retain_begin(pid, &with_library, sources, made);

@@ -14,13 +14,13 @@
 #include "process/proc/process_list.h"
 #include "process/proc/process_memory.h"
 
-/* Copied part of a stack: the frames of a thread that waits are short. */
+/* Words copied from each stack: waiting threads have short frames. */
 #define STACK_WORDS 1024
-/* Among the first so many is one that waits alike, or none is sought. */
+/* Comparisons are limited to this many unwound threads. */
 #define LIKES_LOOKED_AT ((size_t)2 * LIVE_UNWOUND_MAX)
 
 struct live_thread {
-	uint32_t tid, site, unwound; /* index among the unwound; UINT32_MAX: it is none */
+	uint32_t tid, site, unwound; /* index among the unwound threads; UINT32_MAX: not unwound */
 	bool known, before, main;
 	uint64_t start_routine, ip, sp, born_ns;
 	size_t depth;
@@ -32,7 +32,9 @@ struct live_threads {
 	uint32_t pid;
 };
 
-/* "NR ARGUMENTS SP PC", "-1 SP PC": the last two. "running": none. */
+/*
+ * The file reads "NR ARGUMENTS SP PC", "-1 SP PC" or "running"; only the last two fields are read.
+ */
 static void read_wait(uint32_t pid, struct live_thread *thread)
 {
 	_cleanup_fclose_ FILE *file = NULL;
@@ -70,7 +72,7 @@ static int list_threads(struct live_threads *threads)
 	return 0;
 }
 
-/* Adds the ledger's knowledge of them. */
+/* Adds the ledger's records of the threads. */
 static int join_table(struct live_threads *threads, lm_process_key process,
 		      const struct thread_table *table)
 {
@@ -105,7 +107,7 @@ static int join_table(struct live_threads *threads, lm_process_key process,
 	return error;
 }
 
-/* -------- where they wait */
+/* -------- wait locations */
 
 static size_t copy_stack(uint32_t pid, const struct maps *maps, uint64_t sp, uint64_t *words)
 {
@@ -120,7 +122,7 @@ static size_t copy_stack(uint32_t pid, const struct maps *maps, uint64_t sp, uin
 	return got < 0 ? 0 : (size_t)got / sizeof(*words);
 }
 
-/* The image of a process that runs on: of each thread that waits, a piece of its stack. */
+/* Builds an image of a running process: a piece of the stack of each waiting thread. */
 static int copy_stacks(struct live_threads *threads, struct heap_image *image,
 		       struct stack_starts *starts)
 {
@@ -166,7 +168,7 @@ static void take_frames(struct live_threads *threads, const struct stack_frames 
 		if (next == threads->list.count)
 			return;
 		thread = &threads->list.items[next];
-		/* The first is where it waits, which stands there already. */
+		/* The first frame is the wait location, already stored. */
 		if ((i && frames->list.items[i - 1].thread == frame->thread) &&
 		    thread->depth < LIVE_WAIT_FRAMES)
 			thread->frames[thread->depth++] = frame->address;
@@ -186,8 +188,10 @@ static int by_creator(const struct live_thread *a, const struct live_thread *b)
 	return (a->start_routine > b->start_routine) - (a->start_routine < b->start_routine);
 }
 
-/* A thread that was not unwound waits as one of its kind does that stands at the same
- * instruction. */
+/*
+ * Gives a thread that was not unwound the frames of one with the same creator at the same
+ * instruction.
+ */
 static void take_for_others(struct live_threads *threads)
 {
 	const struct live_thread *like = NULL;
@@ -369,7 +373,7 @@ int live_census_take(struct thread_census *census, const struct thread_table *ta
 	return error;
 }
 
-/* -------- growth */
+/* Derives a group's identity from its creator only: wait locations change. */
 
 /* Greatest growth first. */
 static int by_growth(const void *left, const void *right)
@@ -402,7 +406,7 @@ int live_pasts_compare(struct live_pasts *pasts, struct thread_census *census, u
 			past = vec_push(&pasts->list);
 			if (!past)
 				return -ENOMEM;
-			/* A group that comes later has grown from nothing. */
+			/* A group that appears later has grown from zero. */
 			*past = (struct live_past){.pid = census->pid,
 						   .id = group->id,
 						   .first_count = first ? group->count : 0};

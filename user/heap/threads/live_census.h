@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Live threads by creator, by what they run and where they wait.
+ * Live threads grouped by creator, start routine and wait location.
  *
- * No thread is stopped: /proc/PID/task/TID/syscall (proc(5)) names the stack pointer and the next
- * instruction of one that waits in the kernel, and its stack is copied and unwound from there. One
- * that has gone on meanwhile yields frames that were, or fewer. One that runs has no frames.
+ * No thread is stopped: /proc/PID/task/TID/syscall (proc(5)) gives the stack pointer and the next
+ * instruction of a thread that waits in the kernel; its stack is copied and unwound from there. If
+ * the thread has resumed meanwhile, the frames are stale or fewer. A running thread has no frames.
  */
 #ifndef LEAKMON_THREADS_LIVE_CENSUS_H
 #define LEAKMON_THREADS_LIVE_CENSUS_H
@@ -14,19 +14,21 @@
 
 struct worker;
 
-/* Threads beyond these are counted and not grouped; and beyond these grouped by their innermost
- * frame. */
+/*
+ * Limits: threads beyond the first are counted but not grouped; threads beyond the second are
+ * grouped by their innermost frame.
+ */
 #define LIVE_THREADS_MAX 65536
 #define LIVE_UNWOUND_MAX 1024
 
 /*
- * Fills census->live, most threads first; names are not filled in. `worker` reads files. 0, also
- * when the process has ended; -ENOMEM.
+ * Fills census->live with groups, largest first, without names. `worker` reads files. Returns 0,
+ * also when the process has ended, or -ENOMEM.
  */
 int live_census_take(struct thread_census *census, const struct thread_table *table,
 		     const struct bpf_side *bpf, struct worker *worker);
 
-/* Groups of a process at earlier reports, by their identity. */
+/* A group of a process in earlier reports, by its identity. */
 struct live_past {
 	uint32_t pid;
 	uint64_t id;
@@ -38,7 +40,7 @@ struct live_pasts {
 	uint64_t first_ns; /* of the first report */
 };
 
-/* Sets the growth of each group since the first report. 0 or -ENOMEM. */
+/* Sets the growth of each group since the first report. Returns 0 or -ENOMEM. */
 int live_pasts_compare(struct live_pasts *pasts, struct thread_census *census, uint64_t now_ns);
 void live_pasts_free(struct live_pasts *pasts);
 

@@ -11,12 +11,12 @@
 #include "process/proc/maps.h"
 #include "process/proc/process_memory.h"
 
-/* Memory that dead threads keep mapped: man 5 proc, /proc/PID/maps and /proc/PID/pagemap. */
+/* Resident memory of dead threads' stacks: proc(5), /proc/PID/maps and /proc/PID/pagemap. */
 
 #define PAGE_PRESENT (1ull << 63)
 #define PAGES_AT_ONCE 4096
 
-/* A thread stack of more is not believed. */
+/* Larger stack mappings are taken for something else. */
 #define STACK_MAX_BYTES (1ull << 36)
 
 static uint64_t count_present(pid_t task, int pagemap, uint64_t start, uint64_t end)
@@ -37,8 +37,8 @@ static uint64_t count_present(pid_t task, int pagemap, uint64_t start, uint64_t 
 }
 
 /*
- * A thread's descriptor lies at the top of its own stack mapping. Without guard pages, the mappings
- * of neighbours are one: then each takes what lies above the descriptor before it.
+ * A thread's descriptor lies at the top of its own stack mapping. Without guard pages, neighbouring
+ * stacks share one mapping: each then extends down to the next lower descriptor.
  */
 static void find_stack(struct dead_thread *dead, const struct maps *maps, const uint64_t *handles,
 		       size_t count)
@@ -65,7 +65,7 @@ static int by_value(const void *left, const void *right)
 	return (*a > *b) - (*a < *b);
 }
 
-/* Finds the stack mappings of dead threads, and what of them is in memory. 0 or -errno. */
+/* Finds the stack mappings of dead threads and their resident bytes. Returns 0 or -errno. */
 static int stack_memory_fill(pid_t pid, struct dead_thread *dead, size_t count)
 {
 	_cleanup_free_ uint64_t *handles = calloc(count + 1, sizeof(*handles));
@@ -93,7 +93,7 @@ static int stack_memory_fill(pid_t pid, struct dead_thread *dead, size_t count)
 	return 0;
 }
 
-/* A census as plain numbers, for reports that show more than threads. */
+/* The census as plain numbers, for reports that show more than threads. */
 
 static uint64_t since(uint64_t now_ns, uint64_t then_ns)
 {
@@ -165,7 +165,7 @@ int thread_table_owners(const struct thread_table *table, struct owners *owners)
 		const struct lm_thread *thread = &table->threads.items[i];
 		struct owner *owner;
 
-		/* Its actions before the attach were not seen. */
+		/* Its actions before the attach are unknown. */
 		if (!thread->died_ns)
 			continue;
 		owner = vec_push(&owners->list);
@@ -329,14 +329,14 @@ int thread_census_take(struct thread_census *census, const struct thread_table *
 		census->ledger = process->ledger;
 		error = take_dead(census, process->key, table, owners);
 	}
-	/* Their owner is unknown: they may be its own. */
+	/* Lost threads have no known owner: count them against every process. */
 	if (bpf->threads_lost)
 		census->ledger.dropped += __atomic_load_n(bpf->threads_lost, __ATOMIC_RELAXED) +
 					  loader_thread_misses(bpf);
 	if (error || !census->dead.count)
 		return error;
 	qsort(census->dead.items, census->dead.count, sizeof(*census->dead.items), by_group);
-	/* For a process that has ended nothing is mapped any more. */
+	/* An ended process has no mappings. */
 	stack_memory_fill((pid_t)census->pid, census->dead.items, census->dead.count);
 	error = group_dead(census, bpf);
 	if (!error)

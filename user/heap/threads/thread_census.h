@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The census of dead threads, from what the maps hold. */
+/* The census of dead threads, from the BPF maps. */
 #ifndef LEAKMON_THREADS_THREAD_CENSUS_H
 #define LEAKMON_THREADS_THREAD_CENSUS_H
 
@@ -9,16 +9,21 @@
 #include "trace/collect/owners.h"
 
 /*
- * The census of one process from the table; names are not filled in. Set census->pid and
- * census->process before. `owners` says what the dead hold on the heap; NULL: it is not tracked.
- * 0 or -ENOMEM.
+ * Takes the census of one process from the table, without names. Set census->pid and
+ * census->process before. `owners` lists the heap blocks of dead threads; NULL: the heap is not
+ * tracked. Returns 0 or -ENOMEM.
  */
 int thread_census_take(struct thread_census *census, const struct thread_table *table,
 		       const struct owners *owners, const struct bpf_side *bpf);
-/* The same as plain numbers; `alive` is left as it is. 0 or -ENOMEM (free the figures). */
+/*
+ * Converts the census to plain numbers; leaves `alive` untouched. Returns 0 or -ENOMEM (free the
+ * figures in either case).
+ */
 int thread_census_figures(const struct thread_census *census, uint64_t now_ns,
 			  struct thread_figures *figures);
-/* The dead threads of the table, to be filled in by a reading of the heap. 0 or -ENOMEM. */
+/*
+ * Lists the dead threads of the table, for a reading of the heap to fill in. Returns 0 or -ENOMEM.
+ */
 int thread_table_owners(const struct thread_table *table, struct owners *owners);
 
 #endif

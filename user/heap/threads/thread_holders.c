@@ -10,20 +10,22 @@
 #include "heap/threads/thread_census.h"
 #include "report/analyze/retention.h"
 
-/* In the heap image, a pthread_t is a block of one byte: only a word with its very value points to
- * it. */
+/*
+ * In the heap image, a pthread_t is a block of one byte: only a word with exactly its value points
+ * to it.
+ */
 #define HANDLE_BYTES 1
 
 struct finding {
 	struct thread_census *census;
 	struct retain *retain;
 	uint32_t *roots;     /* by block: see retention_roots() */
-	struct hash offsets; /* of handles' blocks -> where in their holder they stand, plus 1 */
-	struct hash holders; /* of a group and a place -> in the group's list, plus 1 */
-	struct hash dead;    /* threads that are dead still: see key_of() */
+	struct hash offsets; /* block of a handle -> its offset in the holder, plus 1 */
+	struct hash holders; /* group and place -> index in the group's list, plus 1 */
+	struct hash dead;    /* threads still dead after the reading: see key_of() */
 };
 
-/* For a thread, which is not of any other that had its pthread_t. */
+/* Identifies a thread; a later thread with the same pthread_t has another key. */
 static uint64_t key_of(const struct lm_thread *thread)
 {
 	return hash_mix(hash_mix(thread->process ^ hash_mix(thread->handle)) ^
@@ -63,7 +65,10 @@ static struct tracked_block *list_handles(const struct thread_census *census)
 	return handles;
 }
 
-/* The block that stands for a pthread_t, or BLOCK_NONE: it lies in a block of the heap. */
+/*
+ * Returns the block that represents a pthread_t, or BLOCK_NONE if the handle lies inside a block of
+ * the heap.
+ */
 static uint32_t block_of(const struct retain *retain, uint64_t handle)
 {
 	uint32_t block = block_index_find(&retain->graph.index, handle);
@@ -85,7 +90,7 @@ static int note_offset(struct finding *finding, uint32_t block, uint64_t offset)
 	return 0;
 }
 
-/* Where the holders keep the handles: in one pass over all pointers. */
+/* Finds the offset of each handle in its holder, in one pass over all pointers. */
 static int find_offsets(struct finding *finding)
 {
 	const struct heap_graph *graph = &finding->retain->graph;
@@ -114,7 +119,7 @@ static int find_offsets(struct finding *finding)
 	return err;
 }
 
-/* The same for threads that are kept in the same place. */
+/* Returns one key for all threads held in the same place. */
 static uint64_t place_of(const struct finding *finding, uint32_t block)
 {
 	const struct retention *retention = &finding->retain->retention;
@@ -127,7 +132,7 @@ static uint64_t place_of(const struct finding *finding, uint32_t block)
 	return hash_mix((uint64_t)finding->roots[block] << 32 | class) | 1;
 }
 
-/* The holder of that place; with a path to this thread if it is the first. */
+/* Returns the holder for that place; the first thread of a place adds a path. */
 static struct thread_holder *holder_of(struct finding *finding, struct thread_group *group,
 				       uint32_t block)
 {
@@ -148,7 +153,7 @@ static struct thread_holder *holder_of(struct finding *finding, struct thread_gr
 					 .first = UINT64_MAX,
 					 .path = RESULT_NONE};
 	*slot = group->holders.list.count;
-	/* For two scans that disagreed there is no path. */
+	/* Two scans that disagree yield no path. */
 	if (holder->verdict != VERDICT_LOST &&
 	    !retain_add_address_path(retain, retain->graph.starts[block]))
 		holder->path = (uint32_t)retain->paths.count - 1;
@@ -206,7 +211,7 @@ static bool is_ended(const struct block_class *class)
 	       !strcmp(class->name + length - end, RUNTIME_ENDED);
 }
 
-/* A path to each class of them that is held; others are garbage. */
+/* Adds a path to each reachable class of ended threads; the others are garbage. */
 static int add_managed(struct retain *retain)
 {
 	int err = 0;
@@ -265,7 +270,7 @@ static int look(struct thread_census *census, const struct heap_image_options *o
 	return err ? err : retain_confirm(retain, &looking, &with_handles);
 }
 
-/* Threads still on the ledger, now that the memory was read. */
+/* Lists threads still on the ledger after the memory was read. */
 static int list_dead(const struct bpf_side *bpf, struct hash *dead)
 {
 	_cleanup_(thread_table_free) struct thread_table table = {0};

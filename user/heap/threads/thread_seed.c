@@ -18,8 +18,8 @@
 struct seeded {
 	lm_thread_id id;
 	uint64_t handle;
-	uint32_t tid, inner_tid; /* 0: it was dead */
-	unsigned absences;	 /* looks that did not find it listed as it was */
+	uint32_t tid, inner_tid; /* 0: dead when listed */
+	unsigned absences;	 /* looks that did not find it listed as before */
 	bool dropped;
 };
 
@@ -29,13 +29,13 @@ struct seeding {
 	struct thread_tasks tasks;
 	struct listed_threads listed;
 	VEC(struct seeded) seeded;
-	bool last; /* nothing is waited for any more */
+	bool last; /* the deadline has passed: wait for nothing more */
 	const char *why;
 };
 
-/* Corrects a thread on the ledger by the probes and the lists. */
+/* Corrects a thread's record from the probes and the lists. */
 
-/* Looks that may not find a thread listed as it was. */
+/* Looks in a row that may miss a thread before it is dropped. */
 #define MAX_ABSENCES 4
 
 static int by_handle(const void *left, const void *right)
@@ -53,7 +53,10 @@ static const struct listed_thread *find_listed(const struct seeding *seeding, ui
 		       by_handle);
 }
 
-/* Its end is still to come; or it came before its tid was on record, unknown to the ledger. */
+/*
+ * Returns whether the ledger has not seen this thread end: it is still alive, or ended before its
+ * tid was recorded.
+ */
 static bool end_is_untold(const struct seeding *seeding, const struct seeded *seeded)
 {
 	lm_thread_id id;
@@ -77,10 +80,11 @@ static void change(const struct seeding *seeding, const struct seeded *seeded, b
 	bpf_map_update_elem(seeding->bpf->thread_records_fd, &seeded->id, &record, BPF_EXIST);
 }
 
-/* Takes it off the ledger again. */
+/* Takes the thread off the ledger again. */
 static void seeding_drop(const struct seeding *seeding, struct seeded *seeded)
 {
-	/* Its pthread_t may be another thread's by now; an entry without a record harms nobody. */
+	/* Keep the entry by pthread_t: it may be another thread's by now, and without a record it
+	 * is harmless. */
 	bpf_map_delete_elem(seeding->bpf->thread_records_fd, &seeded->id);
 	if (seeded->tid && end_is_untold(seeding, seeded))
 		bpf_map_delete_elem(seeding->bpf->thread_tids_fd, &seeded->tid);
@@ -88,8 +92,8 @@ static void seeding_drop(const struct seeding *seeding, struct seeded *seeded)
 }
 
 /*
- * It is off the list. The probe of its reaping takes it off the ledger, now or in a moment, unless
- * it had passed before the record was there. true: wait.
+ * For a thread that left the list: its reaping probe takes it off the ledger, unless it fired
+ * before the record existed. Returns true to wait for the probe.
  */
 static bool drop_if_missed(const struct seeding *seeding, struct seeded *seeded)
 {
@@ -102,7 +106,7 @@ static bool drop_if_missed(const struct seeding *seeding, struct seeded *seeded)
 	return false;
 }
 
-/* It ended before its tid was on record. */
+/* Marks a thread dead that ended before its tid was recorded. */
 static void note_missed_end(const struct seeding *seeding, struct seeded *seeded)
 {
 	change(seeding, seeded, true, false);
@@ -110,7 +114,7 @@ static void note_missed_end(const struct seeding *seeding, struct seeded *seeded
 	seeded->tid = seeded->inner_tid = 0;
 }
 
-/* A thread that was alive. true: it is just ending, and must be looked at again. */
+/* Checks a thread that was alive. Returns true if it is exiting and needs another look. */
 static bool check_living(const struct seeding *seeding, struct seeded *seeded,
 			 const struct listed_thread *thread)
 {
@@ -131,7 +135,7 @@ static bool check_living(const struct seeding *seeding, struct seeded *seeded,
 	return false;
 }
 
-/* Holds what was put there against the latest look. true: something must be looked at again. */
+/* Compares the new records with the latest look. Returns true if any needs another look. */
 static bool seeding_check(struct seeding *seeding)
 {
 	bool again = false;
@@ -153,7 +157,7 @@ static bool seeding_check(struct seeding *seeding)
 	return again;
 }
 
-/* Threads by the lists, and their way onto the ledger. */
+/* Reads the lists of threads and puts their threads on the ledger. */
 
 static int read_memory(void *context, uint64_t address, void *buffer, size_t size)
 {
@@ -162,7 +166,7 @@ static int read_memory(void *context, uint64_t address, void *buffer, size_t siz
 	return memory_read_exact(live_memory(*task), address, buffer, size);
 }
 
-/* A thread with a readable address space: the main thread's is gone once it has ended. */
+/* Returns a task with a readable address space: the main thread loses its own when it ends. */
 static pid_t live_task(const struct thread_tasks *tasks, pid_t pid)
 {
 	if (tasks->leader_lives)
@@ -174,7 +178,7 @@ static pid_t live_task(const struct thread_tasks *tasks, pid_t pid)
 	return 0;
 }
 
-/* Whether the lists name the main thread, as they must if they were understood. */
+/* Returns whether the lists name the main thread; if not, they were misread. */
 static bool has_leader(const struct seeding *seeding)
 {
 	for (size_t i = 0; i < seeding->listed.list.count; i++) {
@@ -184,7 +188,10 @@ static bool has_leader(const struct seeding *seeding)
 	return !seeding->tasks.leader_lives;
 }
 
-/* Reads the process's tasks and its lists of threads. 0 or -errno; seeding->why may say why. */
+/*
+ * Reads the process's tasks and its lists of threads. Returns 0 or -errno, and may set
+ * seeding->why.
+ */
 static int seeding_look(struct seeding *seeding)
 {
 	pid_t task;
@@ -193,7 +200,7 @@ static int seeding_look(struct seeding *seeding)
 
 	thread_tasks_free(&seeding->tasks);
 	listed_threads_free(&seeding->listed);
-	/* First: what it has not yet begun to end was alive when the lists were read. */
+	/* Read the tasks first: a task not yet exiting here was alive when the lists were read. */
 	error = thread_tasks_read(seeding->bpf, seeding->seed->pid, &seeding->tasks);
 	task = error ? 0 : live_task(&seeding->tasks, seeding->seed->pid);
 	if (!error && !task)
@@ -201,7 +208,7 @@ static int seeding_look(struct seeding *seeding)
 	if (!error)
 		error = thread_walk(&memory, seeding->seed->layout, seeding->seed->bias,
 				    &seeding->listed, &seeding->why);
-	/* A process that has only just been started. */
+	/* The process has only just started. */
 	if (error == -ENODATA && seeding->tasks.list.count == 1)
 		return 0;
 	if (!error && !has_leader(seeding)) {
@@ -241,7 +248,7 @@ static int put_maps(const struct seeding *seeding, const struct seeded *seeded,
 	    (!seeded->tid ||
 	     !bpf_map_update_elem(bpf->thread_tids_fd, &seeded->tid, &seeded->id, BPF_NOEXIST)))
 		return 0;
-	/* The probes knew it first, or there is no more room. */
+	/* The probes recorded it first, or the map is full. */
 	bpf_map_delete_elem(bpf->thread_records_fd, &seeded->id);
 	return errno == EEXIST ? 0 : -errno;
 }
@@ -260,7 +267,7 @@ static int put(struct seeding *seeding, const struct listed_thread *thread)
 	struct seeded *seeded;
 
 	if (thread->tid && !task)
-		return 0; /* it came or ended just now: see the next walk */
+		return 0; /* just created or just ended: see the next walk */
 	seeded = vec_push(&seeding->seeded);
 	if (!seeded)
 		return -ENOMEM;
@@ -272,8 +279,8 @@ static int put(struct seeding *seeding, const struct listed_thread *thread)
 }
 
 /*
- * Puts the listed threads on the ledger that are not there yet; *fresh: how many were new, or could
- * not be known yet. 0; -E2BIG or another -errno of the maps; -ENOMEM.
+ * Puts unknown listed threads on the ledger; *fresh counts those that were new or could not be
+ * recorded yet. Returns 0, -E2BIG or another -errno of the maps, or -ENOMEM.
  */
 static int seeding_put_new(struct seeding *seeding, size_t *fresh)
 {
@@ -283,7 +290,7 @@ static int seeding_put_new(struct seeding *seeding, size_t *fresh)
 	for (size_t i = 0; i < seeding->listed.list.count && !error; i++) {
 		const struct listed_thread *thread = &seeding->listed.list.items[i];
 
-		/* The main thread, also that of a child that a thread forked. */
+		/* Skip the main thread, also in a child forked by a thread. */
 		if (!thread->start_routine || thread->tid == seeding->tasks.leader ||
 		    is_known(seeding, thread->handle))
 			continue;
@@ -295,7 +302,7 @@ static int seeding_put_new(struct seeding *seeding, size_t *fresh)
 
 #define MAX_ROUNDS 8
 
-/* How long threads that are just ending are waited for. */
+/* How long to wait for exiting threads. */
 #define WAIT_NS 200000000ull
 
 static int look_until_settled(struct seeding *seeding)
@@ -330,7 +337,7 @@ static int put_until_nothing_is_new(struct seeding *seeding)
 	return -EBUSY;
 }
 
-/* Opens the ledger, and reports what was counted in vain until now. */
+/* Opens the ledger and reports what it had counted as untracked so far. */
 static int open_ledgers(const struct seeding *seeding, struct thread_missed *missed)
 {
 	struct lm_thread_ledger ledger = {0};

@@ -80,8 +80,8 @@ const struct lm_task *thread_tasks_find(const struct thread_tasks *tasks, uint32
 }
 
 /*
- * Threads that end with their process are not reported, so their entries stay; and a tid that is
- * used again must not lead to one of them.
+ * Threads that end with their process are not reported, so their entries would stay, and a reused
+ * tid must not lead to one of them.
  */
 
 struct thread_purge {
@@ -165,7 +165,7 @@ static int find(const struct bpf_side *bpf, struct thread_purge *purge)
 	return error;
 }
 
-/* Unless the tid is another thread's by now. */
+/* Deletes the entry unless the tid belongs to another thread by now. */
 static void delete_tid(const struct bpf_side *bpf, const struct thread_purge *purge, uint32_t tid)
 {
 	lm_thread_id id;
@@ -179,7 +179,7 @@ int thread_table_purge(const struct bpf_side *bpf, const struct hash *ended)
 	struct thread_purge purge = {.ended = ended};
 	int error = find(bpf, &purge);
 
-	/* Entries that lead to a record go before it. */
+	/* Delete entries before the record they lead to. */
 	for (size_t i = 0; i < purge.tids.count && !error; i++)
 		delete_tid(bpf, &purge, purge.tids.items[i]);
 	for (size_t i = 0; i < purge.handles.count && !error; i++)

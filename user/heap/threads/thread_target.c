@@ -14,8 +14,7 @@
 #include "process/proc/process_list.h"
 #include "process/proc/target_file.h"
 
-/* A process's mappings are kept for so long: a process that hooks its code does so when it
- * starts. */
+/* Lifetime of the cached mappings: a process that hooks its code does so at its start. */
 #define MAPPERS_KEPT_NS 1000000000ull
 
 struct attaching {
@@ -24,8 +23,10 @@ struct attaching {
 	const struct process *process;
 };
 
-/* The points of one probe as one request; `which` THREAD_PROBE_RETURN: returns of those that
- * have. */
+/*
+ * Attaches all points of one probe in one request; THREAD_PROBE_RETURN: the returns of those
+ * functions that get a return probe.
+ */
 static int attach_probe(const struct attaching *attaching, const struct thread_library *library,
 			int fd, enum thread_probe which)
 {
@@ -52,7 +53,7 @@ static int attach_probe(const struct attaching *attaching, const struct thread_l
 		offsets[request.count] = point->offset;
 		cookies[request.count++] = library->attr_cookie;
 	}
-	/* Sessions have none, nor has a kernel where it could kill. */
+	/* Sessions have no return program, nor has a kernel where return probes could kill. */
 	if (!request.count || (returning && request.program_fd < 0))
 		return 0;
 	return attach(shared ? &shared->attachments : &attaching->target->attachments,
@@ -123,15 +124,15 @@ static int check_mapper(pid_t pid, const struct code_file *code, int fd)
 	error = code_check(&maps, code, fd, &fault);
 	maps_free(&maps);
 	if (error == -ESRCH || (error && fault == CODE_MOVED))
-		return 0; /* what lies elsewhere gets no probe */
+		return 0; /* moved code gets no probe */
 	if (error)
-		log_warning("process %d has changed code of %s in its memory, or it cannot be "
-			    "compared (%s): the threads of all that use it are not followed",
-			    pid, code->path, strerror(-error));
+		log_warning(
+			"process %d has changed code of %s, or it cannot be compared (%s): threads of its users are not followed",
+			pid, code->path, strerror(-error));
 	return error ? -EOPNOTSUPP : 0;
 }
 
-/* Probes for all come into every process that maps the file: none may have changed it. */
+/* Probes on a file reach every process that maps it: none may have changed the code. */
 static int check_all(struct thread_shared *shared, const struct code_file *code, int fd)
 {
 	int error = list_mappers(shared);
@@ -160,7 +161,7 @@ static int list_code(const struct mapping *mapping, const struct thread_library 
 	return error;
 }
 
-/* The rules of no harm, as for an allocator. */
+/* Applies the rules of no harm, as for allocators. */
 static int check_code(const struct attaching *attaching, const struct code_file *code, int fd)
 {
 	static const char *const whys[] = {
@@ -198,7 +199,7 @@ static int attach_shared(const struct attaching *attaching, const struct mapping
 	return attach_probes(attaching, library, fd);
 }
 
-/* 0; -EOPNOTSUPP: not without risk, and target->why says so; -errno. */
+/* Returns 0; -EOPNOTSUPP: unsafe, and target->why says why; or -errno. */
 static int probe_library(const struct attaching *attaching, const struct mapping *mapping,
 			 const struct thread_library *library, int fd)
 {
@@ -298,7 +299,9 @@ void thread_libraries_register(struct dso_cache *dsos)
 	dso_cache_register(dsos, DSO_THREADS, &(struct dso_facet_type){.release = library_release});
 }
 
-/* Threads in a file's description, read once; *library belongs to the DSO. 0 or -errno. */
+/*
+ * Returns the file's thread library, parsed once; *library belongs to the DSO. Returns 0 or -errno.
+ */
 static int library_get(const struct thread_config *config, struct dso *dso, int fd,
 		       const struct thread_library **library)
 {
@@ -311,11 +314,11 @@ static int library_get(const struct thread_config *config, struct dso *dso, int 
 	read = calloc(1, sizeof(*read));
 	if (!read)
 		return -ENOMEM;
-	/* A parser of its own for each file: see worker.h. */
+	/* Use a fresh parser for each file: see worker.h. */
 	worker_leave(config->worker, WORKER_LANE_PER_FILE);
 	error = parse_threads(config->worker, fd, read);
 	read->unread = worker_failure(error);
-	/* A file that cannot be read now cannot be read later, unless it was not even tried. */
+	/* An unreadable file stays unreadable, unless it was not even tried. */
 	if (error == -ENOMEM || error == -ECHILD || error == -ETIME || error == -EINTR) {
 		library_release(read, NULL);
 		return error;
@@ -338,7 +341,7 @@ static int visit_file(void *context, const struct mapping *mapping, struct dso *
 		return 0;
 	}
 	error = library_get(attaching->config, dso, fd, &library);
-	if (error == -ETIME) /* next time there is time again */
+	if (error == -ETIME) /* retry in the next round */
 		target->seen.count--;
 	target->postponed |= error == -ETIME;
 	if (error) {

@@ -12,20 +12,20 @@
 
 struct worker;
 
-/* Zero-initialise it, except for `pid`. */
+/* Zero-initialise all but `pid`. */
 struct thread_target {
 	pid_t pid;
 	struct attachments attachments;
-	struct mapped_files seen; /* files that were looked at */
-	size_t points;		  /* probed in all; 0: no thread library is mapped (yet) */
-	char why[96];		  /* a thread library is mapped, but not probed; "" */
+	struct mapped_files seen; /* files examined */
+	size_t points;		  /* all probed points; 0: no thread library is mapped (yet) */
+	char why[96];		  /* reason why a mapped thread library is not probed, or "" */
 	bool unread;		  /* a file that may be a thread library could not be read */
-	bool postponed;		  /* likewise, but it is tried again */
-	struct code_watch code;	  /* what has become of the probes */
-	/* Which threads there were before the attach (thread_seed.h). */
-	const char *why_before;	     /* they are unknown, a literal; NULL: they are known */
-	struct thread_missed missed; /* to be taken off lm_thread_ledger */
-	uint32_t seeded;	     /* threads that were put on the ledger */
+	bool postponed;		  /* a file will be retried */
+	struct code_watch code;	  /* state of the probes */
+	/* The threads older than the attach (thread_seed.h). */
+	const char *why_before;	     /* why they are unknown, a literal; NULL: they are known */
+	struct thread_missed missed; /* to subtract from lm_thread_ledger */
+	uint32_t seeded;	     /* threads that seeding added to the ledger */
 };
 
 struct thread_mapper {
@@ -34,20 +34,20 @@ struct thread_mapper {
 };
 
 /*
- * Probes that are set on files once, for every process that maps them: what is traced by a
- * debugger, or has changed that code in its memory, must not be among these. Zero-initialise.
+ * Probes set once per file, for every process that maps it: no such process may be traced by a
+ * debugger, or have changed that code in its memory. Zero-initialise.
  */
 struct thread_shared {
 	struct attachments attachments;
 	struct mapped_files probed, refused;
-	/* Which processes map which code, as it was at a time. */
+	/* The mappings of code by process, as of mappers_ns. */
 	VEC(struct thread_mapper) mappers;
 	uint64_t mappers_ns;
 };
 
 /*
- * Leaves alone the files that a process maps; to be called before the first attachment. 0 or
- * -errno.
+ * Excludes the files that a process maps from probing; call it before the first attachment. Returns
+ * 0 or -errno.
  */
 int thread_shared_refuse(struct thread_shared *shared, pid_t pid);
 void thread_shared_detach(struct thread_shared *shared);
@@ -56,16 +56,16 @@ struct thread_config {
 	const struct bpf_side *bpf;
 	enum attach_method method;
 	struct worker *worker;	      /* borrowed; reads the files */
-	struct dso_cache *dsos;	      /* borrowed; thread libraries are facets of them */
-	struct thread_shared *shared; /* NULL: probes are set on the process alone; borrowed */
+	struct dso_cache *dsos;	      /* borrowed; thread libraries are their facets */
+	struct thread_shared *shared; /* borrowed; NULL: probes are set on the process alone */
 };
 
-/* From now on thread libraries can be read of these files. */
+/* Registers thread libraries as a facet of these files. */
 void thread_libraries_register(struct dso_cache *dsos);
 
 /*
- * Probes the thread libraries that are mapped and not yet probed; may be called again whenever the
- * process may have mapped more, and has just been refreshed. 0, also when there are none; -errno.
+ * Probes mapped thread libraries that are not yet probed; call again when the process may have
+ * mapped more, after a refresh. Returns 0, also without any library, or -errno.
  */
 int thread_target_attach(struct thread_target *target, const struct process *process,
 			 const struct thread_config *config);

@@ -9,12 +9,12 @@
 #include "base/page.h"
 #include "binary/arch/machine.h"
 
-/* glibc aligns descriptors to 64 bytes; no psABI lets them have less than this. */
+/* glibc aligns descriptors to 64 bytes; every psABI guarantees at least this. */
 #define DESCRIPTOR_ALIGNMENT 16
 #define USER_ADDRESSES (1ull << MACHINE_USER_BITS)
-/* Where the thread pointer is that of the descriptor, this begins with its own address. */
+/* Where the thread pointer points to the descriptor, the descriptor begins with its own address. */
 #define SELF_IS_FIRST (MACHINE_THREAD_SELF_AT > 0)
-/* A neighbour that came or went is looked for again, but not for ever. */
+/* Limits retries after a neighbour came or went. */
 #define MAX_REPAIRS 1024
 
 struct links {
@@ -24,7 +24,7 @@ struct links {
 struct walk {
 	const struct thread_memory *memory;
 	const struct thread_layout *layout;
-	char *descriptor; /* layout->descriptor_size bytes, of which what is needed is read */
+	char *descriptor; /* layout->descriptor_size bytes, of which the first read_size are read */
 	size_t read_size;
 	struct hash seen;
 	size_t repairs;
@@ -79,7 +79,7 @@ static int read_links(struct walk *walk, uint64_t node, struct links *links)
 	return 0;
 }
 
-/* Reads the descriptor that `node` is in. */
+/* Reads the descriptor that contains `node`. */
 static int read_descriptor(struct walk *walk, uint64_t node, struct links *links)
 {
 	uint64_t handle = node - walk->layout->list_at;
@@ -107,7 +107,7 @@ static int take_descriptor(struct walk *walk, uint64_t handle, bool own_stack)
 	bool detached = layout->joinid_at && word_at(walk, layout->joinid_at) == handle;
 	struct listed_thread *thread;
 
-	/* One that ends detached is about to take itself off. */
+	/* A detached thread that ends is about to leave the list. */
 	if ((int32_t)tid < 0 || (!tid && (!exiting || detached))) {
 		walk->found.unfinished++;
 		return 0;
@@ -125,7 +125,7 @@ static int take_descriptor(struct walk *walk, uint64_t handle, bool own_stack)
 	return 0;
 }
 
-/* `node` does not point back at `before`: something came or went between the two. */
+/* Continues where `node` does not point back at `before`: a thread came or went between the two. */
 static int find_next(struct walk *walk, uint64_t before, uint64_t *node)
 {
 	struct links links;
@@ -213,7 +213,7 @@ static int walk_once(struct walk *walk, uint64_t bias)
 	return error;
 }
 
-/* How much of a descriptor holds all that is looked at. */
+/* Returns the size of the part of a descriptor that holds all fields read. */
 static size_t needed_size(const struct thread_layout *layout)
 {
 	size_t ends[] = {layout->list_at + sizeof(struct links), layout->tid_at + 4,

@@ -13,14 +13,14 @@
 #include "output/text/text.h"
 #include "process/symbol/symbolizer.h"
 
-/* Pieces of folded stacks. */
+/* -------- pieces of folded stacks */
 
 /*
- * Folded stacks, as flame graph programs read them: one line per site, the root first, frames
- * separated by ";", a blank, and the bytes it holds. The root of all is the program's name.
+ * Folded stacks for flame graph programs: one line per site, the root first, frames separated by
+ * ";", then a blank and the outstanding bytes. The first frame is the program's name.
  */
 
-/* Nothing in a name may end the frame or the line. */
+/* Writes a name without characters that would end the frame or the line. */
 static void name_write(FILE *out, const char *name)
 {
 	_cleanup_free_ char *inert = text_inert(name);
@@ -29,7 +29,7 @@ static void name_write(FILE *out, const char *name)
 		if (*c == ';')
 			*c = ':';
 	}
-	/* An empty name would be no frame; the reader may cut blanks off both ends. */
+	/* An empty name would not count as a frame; and a reader may trim blanks at both ends. */
 	fputs(inert && *inert ? inert : "?", out);
 }
 
@@ -52,7 +52,7 @@ static void stack_write(FILE *out, const char *comm, const struct report_site *s
 	const struct site *numbers = site->site;
 
 	name_write(out, comm);
-	/* Roots of their own: blocks lie in mappings, and in the kernel slabs in pages. */
+	/* Separate roots: blocks lie in mappings, and the kernel's slabs in pages. */
 	if (numbers->family != FAMILY_HEAP)
 		fprintf(out, ";[%s]", family_name(numbers->family));
 	if (kind_name(numbers->kind) &&
@@ -90,7 +90,7 @@ static int folded_report_write(FILE *out, const void *data)
 	return output_finish(out);
 }
 
-/* Growth as a flame graph: what shrank has no place in one. */
+/* Writes growth as a flame graph, which cannot show shrinking sites. */
 static int folded_diff_write(FILE *out, const void *data)
 {
 	const struct diff *diff = data;
@@ -109,7 +109,7 @@ static int folded_diff_write(FILE *out, const void *data)
 	return output_finish(out);
 }
 
-/* Growth in an hour, by a profile. */
+/* Writes a profile's growth per hour. */
 static int folded_profile_write(FILE *out, const void *data)
 {
 	const struct profile_report *report = data;
@@ -134,8 +134,8 @@ static int folded_profile_write(FILE *out, const void *data)
 }
 
 /*
- * Retention as folded stacks: first the root, then the call stack, at last the kind of block,
- * and the bytes. In a flame graph each root is as wide as what its shortest paths lead to.
+ * Writes retention as folded stacks: the root, the call stack, the kind of block, and the bytes. In
+ * a flame graph each root is as wide as the bytes that its shortest paths reach.
  */
 
 static bool retained_sample_write(FILE *out, const struct retain_result *result,
@@ -151,7 +151,7 @@ static bool retained_sample_write(FILE *out, const struct retain_result *result,
 	name_write(out, holder);
 	for (size_t i = site ? site->frames.list.count : 0; i-- > 0;)
 		frame_write(out, &site->frames.list.items[i]);
-	/* The stack itself shows what it allocated. */
+	/* A class that is a call stack is already shown by its frames. */
 	if (!site || class->kind != CLASS_SITE || class->name) {
 		fputc(';', out);
 		name_write(out, class->kind == CLASS_SITE && site ? class->name : name);
@@ -160,7 +160,7 @@ static bool retained_sample_write(FILE *out, const struct retain_result *result,
 	return true;
 }
 
-/* A Go program's own profile: call stacks, and what is in use. */
+/* Writes a Go program's own profile: call stacks and bytes in use. */
 static int heap_profile_write(FILE *out, const struct retain_result *result)
 {
 	for (size_t i = 0; i < result->heap_profile->sites.count; i++) {

@@ -39,15 +39,16 @@
 #define NS_PER_MS 1000000
 
 /*
- * The strings and frames of a page, each written once: everything else refers to them by number.
- * Texts are borrowed until the page is written, but for labels.
+ * The strings and frames of a page, each written once and referred to by number. Strings are
+ * borrowed until the page is written, except labels.
  */
 
-/* Numbers of strings but for the last three. 0 stands for NULL. */
+/* Indexes of strings, except the last three fields. 0 means NULL. */
 struct html_frame {
 	uint32_t function, module, build_id, file, why;
 	uint32_t line;
-	uint64_t offset, place; /* within the function, the module; without a module, an address */
+	/* within the function; within the module, or an address without a module */
+	uint64_t offset, place;
 	bool inlined;
 };
 
@@ -55,8 +56,8 @@ struct html_names {
 	struct hash string_numbers, frame_numbers;
 	VEC(const char *) strings; /* from number 1 on */
 	VEC(struct html_frame) frames;
-	struct intern labels; /* of the strings, those that no report owns */
-	bool failed;	      /* out of memory: what was written is no page */
+	struct intern labels; /* strings that no report owns */
+	bool failed;	      /* out of memory: the output is not a valid page */
 };
 
 static uint32_t string_number(struct html_names *names, const char *text)
@@ -67,7 +68,7 @@ static uint32_t string_number(struct html_names *names, const char *text)
 	if (!text)
 		return 0;
 	number = hash_put(&names->string_numbers, hash_text(text), &fresh);
-	/* Two texts with one hash: the second one is written again and again. */
+	/* Two strings with the same hash: the second one is written each time. */
 	if (number && !fresh && !strcmp(names->strings.items[*number - 1], text))
 		return (uint32_t)*number;
 	if (!number || !vec_push(&names->strings)) {
@@ -129,7 +130,7 @@ static size_t frame_number(struct html_names *names, const struct frame *frame)
 	return names->frames.count - 1;
 }
 
-/* Which of the frames a site is called by, and the name for that: process/symbol/site_label.h. */
+/* Writes the index of the frame that labels a site, and the label: process/symbol/site_label.h. */
 static void label_write(struct json_writer *json, struct html_names *names,
 			const struct frames *frames)
 {
@@ -144,7 +145,7 @@ static void label_write(struct json_writer *json, struct html_names *names,
 		json_put_number(json, "label_frame", (uint64_t)(frame - frames->list.items));
 }
 
-/* A member "stack": numbers of frames, the allocator's caller first; and its label. */
+/* Writes a member "stack" of frame numbers, the allocator's caller first; and its label. */
 static void html_stack_write(struct json_writer *json, struct html_names *names,
 			     const struct report_site *site)
 {
@@ -161,7 +162,7 @@ static void html_stack_write(struct json_writer *json, struct html_names *names,
 	json_close(json, ']');
 }
 
-/* In hexadecimal: JavaScript's numbers end at 2^53. */
+/* Writes in hexadecimal: JavaScript's integers end at 2^53. */
 static void place_write(struct json_writer *json, uint64_t place)
 {
 	char text[17];
@@ -185,7 +186,7 @@ static void frame_write(struct json_writer *json, const struct html_frame *frame
 	json_close(json, ']');
 }
 
-/* The members "frames" and "strings". */
+/* Writes the members "frames" and "strings". */
 static void html_names_write(struct json_writer *json, const struct html_names *names)
 {
 	json_open(json, "frames", '[');
@@ -209,8 +210,8 @@ static void html_names_free(struct html_names *names)
 }
 
 /*
- * Series. A page has as many columns as a screen can show; a column that stands for several
- * snapshots shows the most that was held in them. The first and the last are always exact.
+ * Columns of series. A page has as many columns as a screen can show; a column of several snapshots
+ * shows their maximum. The first and the last are always exact.
  */
 
 struct html_columns {
@@ -218,13 +219,13 @@ struct html_columns {
 	size_t count;
 };
 
-/* More than a wide screen has pixels for a graph is wasted... */
+/* A wide screen has fewer pixels for a graph... */
 #define COLUMNS_MAX 1200
-/* ...and all series together are to stay small: 5 bytes a point, bytes and counts. */
+/* ...and all series together must stay small: 5 bytes per point, for bytes and counts. */
 #define POINTS_MAX 1000000
 #define COLUMNS_MIN 60
 
-/* `history` may be NULL: no column. */
+/* Computes the columns; `history` NULL: none. */
 static struct html_columns html_columns_of(const struct history *history)
 {
 	struct html_columns columns = {.history = history};
@@ -237,14 +238,17 @@ static struct html_columns html_columns_of(const struct history *history)
 	return columns;
 }
 
-/* The first time that belongs to a column; of the one past the last, the number of times. */
+/*
+ * Returns the index of the first time in a column; for the column after the last, the number of
+ * times.
+ */
 static size_t column_start(const struct html_columns *columns, size_t column)
 {
 	size_t times = columns->history->times.count, count = columns->count;
 
 	if (times == count || !column)
 		return column;
-	/* The first and the last column stand for one snapshot each. */
+	/* The first and the last column have one snapshot each. */
 	if (column >= count)
 		return times;
 	return 1 + (column - 1) * (times - 2) / (count - 2);
@@ -255,7 +259,7 @@ static size_t column_last(const struct html_columns *columns, size_t column)
 	return column_start(columns, column + 1) - 1;
 }
 
-/* A clock that is slewed, or two that are read one after the other, differ by less. */
+/* A slewed clock, or two clocks read one after the other, differ by less. */
 #define SET_BACK_MS 1000
 
 static int64_t wall_ms(const struct history_time *time)
@@ -263,7 +267,7 @@ static int64_t wall_ms(const struct history_time *time)
 	return (int64_t)time->time.tv_sec * 1000 + time->time.tv_nsec / NS_PER_MS;
 }
 
-/* Whether somebody set the clock back: less time went by on it than in truth. */
+/* Returns whether the clock was set back: less time passed on it than on the monotonic clock. */
 static bool was_set_back(const struct history *history)
 {
 	for (size_t i = 1; i < history->times.count; i++) {
@@ -277,7 +281,10 @@ static bool was_set_back(const struct history *history)
 	return false;
 }
 
-/* A graph's times ascend. After a step back all are counted from the last one, without steps. */
+/*
+ * Returns ascending times for a graph. If the clock was set back, all are counted from the last one
+ * on the monotonic clock.
+ */
 static int64_t time_ms(const struct history *history, const struct history_time *time,
 		       bool set_back)
 {
@@ -306,8 +313,10 @@ static void labels_write(struct json_writer *json, const struct html_columns *co
 	json_close(json, ']');
 }
 
-/* "times": milliseconds, "sequences": both the first one and then differences; "labels": pairs of
- * a column and a text. Of a column's snapshots, the last one's. */
+/*
+ * Writes "times" (milliseconds) and "sequences", both as a first value and differences; and
+ * "labels", pairs of a column and a text. For each column, its last snapshot counts.
+ */
 static void html_columns_write(struct json_writer *json, const struct html_columns *columns)
 {
 	const struct history *history = columns->history;
@@ -363,7 +372,7 @@ static uint64_t peak_count(const struct peak *peak)
 	return peak->count;
 }
 
-/* Zeros are owed until something follows them. */
+/* Writes differences; zeros are written only if something follows. */
 static void differences_write(struct json_writer *json, const char *key, const struct peak *peaks,
 			      size_t count, uint64_t (*value_of)(const struct peak *))
 {
@@ -387,8 +396,8 @@ static void differences_write(struct json_writer *json, const char *key, const s
 }
 
 /*
- * "first": a column; "bytes" and "counts" from there on, the first value and then differences.
- * What does not change until the end is left out.
+ * Writes "first", a column; and "bytes" and "counts" from there on, as a first value and
+ * differences. An unchanged end is omitted.
  */
 static void html_series_write(struct json_writer *json, const struct html_columns *columns,
 			      const struct history_series *series)
@@ -405,15 +414,15 @@ static void html_series_write(struct json_writer *json, const struct html_column
 	differences_write(json, "counts", peaks + first, columns->count - first, peak_count);
 }
 
-/* The page around its data. */
+/* -------- the page around its data */
 
-/* A writer of what lies inside a <script> element and is shown to people. */
+/* Returns a writer for the contents of a <script> element that people will see. */
 static struct json_writer page_json(FILE *out)
 {
 	return (struct json_writer){.out = out, .embedded = true};
 }
 
-/* The bundle holds this once; see user/html/src/page.html. */
+/* The bundle contains this once; see user/html/src/page.html. */
 #define PLACE_OF_DATA "LEAKMON_DATA"
 
 __asm__(".pushsection .rodata\n"
@@ -421,8 +430,10 @@ __asm__(".pushsection .rodata\n"
 	"page_bundle_end:\n"
 	".popsection\n");
 
-/* Hidden: for others compilers read the address from a table, where linkers of some processors put
- * that of the whole section. */
+/*
+ * Hidden: otherwise compilers read the address from a table, where linkers of some processors put
+ * that of the whole section.
+ */
 extern const char page_bundle[] __attribute__((visibility("hidden"))),
 	page_bundle_end[] __attribute__((visibility("hidden")));
 
@@ -432,13 +443,13 @@ static const char *place_of_data(void)
 		      strlen(PLACE_OF_DATA));
 }
 
-/* Writes the page up to its data. Then comes one object by a writer of page_json(). */
+/* Writes the page up to its data. The caller then writes one object with page_json(). */
 static void page_begin(FILE *out)
 {
 	fwrite(page_bundle, 1, (size_t)(place_of_data() - page_bundle), out);
 }
 
-/* Writes the rest. 0, or -EIO when anything written to the stream failed. Flushes. */
+/* Writes the rest. Returns 0, or -EIO if any write to the stream failed. Flushes. */
 static int page_end(FILE *out)
 {
 	const char *rest = place_of_data() + strlen(PLACE_OF_DATA);
@@ -447,7 +458,7 @@ static int page_end(FILE *out)
 	return output_finish(out);
 }
 
-/* "schema", "kind" and what made the page. */
+/* Writes "schema", "kind" and the program's version. */
 static void html_head_write(struct json_writer *json, const char *kind)
 {
 	json_put_number(json, "schema", 1);
@@ -471,7 +482,7 @@ static void term_write(struct json_writer *json, const struct figure *figure)
 	json_close(json, '}');
 }
 
-/* "families": their words, and how their figures are read. */
+/* Writes "families": their names, and the use of their figures. */
 static void families_write(struct json_writer *json)
 {
 	json_open(json, "families", '[');
@@ -492,7 +503,7 @@ static void families_write(struct json_writer *json)
 	json_close(json, ']');
 }
 
-/* "time_ms", "sequence", "host", "sampled", "has_ages". */
+/* Writes "time_ms", "sequence", "host", "sampled", "has_ages". */
 static void html_snapshot_write(struct json_writer *json, const struct report *report)
 {
 	const struct snapshot *snapshot = report->snapshot;
@@ -518,7 +529,7 @@ static void loss_write(struct json_writer *json, const char *kind, const char *c
 	json_close(json, '}');
 }
 
-/* "ledger", "losses": each cause that is not zero, with what to do about it. */
+/* Writes "ledger" and "losses": each nonzero cause, with advice. */
 static void html_ledgers_write(struct json_writer *json, const struct snapshot *snapshot)
 {
 	const struct family *heap = family_get(FAMILY_HEAP);
@@ -535,7 +546,7 @@ static void html_ledgers_write(struct json_writer *json, const struct snapshot *
 				   causes->advice(j));
 	}
 	for (size_t i = 0; i < INEXACT_MAX_; i++) {
-		/* The others stand above, or are said elsewhere, with their numbers. */
+		/* The other causes are listed above, or elsewhere, with their numbers. */
 		if (inexact_advice(i))
 			loss_write(json, "inexact processes", inexact_name(i),
 				   snapshot_count_inexact(snapshot, i), inexact_advice(i));
@@ -543,7 +554,7 @@ static void html_ledgers_write(struct json_writer *json, const struct snapshot *
 	json_close(json, ']');
 }
 
-/* "id", "family", "kind", "lost", "end", "stack". */
+/* Writes "id", "family", "kind", "lost", "end", "stack". */
 static void html_site_write(struct json_writer *json, struct html_names *names,
 			    const struct report_site *site)
 {
@@ -560,11 +571,11 @@ static void html_site_write(struct json_writer *json, struct html_names *names,
 }
 
 /*
- * A report as a page: its processes and sites with all of their series, those that are gone as
- * well, for the page shows any time of the run.
+ * A report as a page: its processes and sites with all of their series, including ended ones,
+ * because the page shows any time of the run.
  */
 
-/* For each list of a retain run. */
+/* Rows for each list of a retain run. */
 #define RETAINED_ROWS 200
 
 struct html_page {
@@ -572,8 +583,8 @@ struct html_page {
 	const struct report *report;
 	struct html_columns columns;
 	struct html_names names;
-	bool *shown;		 /* by place in history.sites: the report has it */
-	size_t *process_numbers; /* by place in history.processes */
+	bool *shown;		 /* by index in history.sites: the report has the site */
+	size_t *process_numbers; /* by index in history.processes */
 	size_t process_count;
 };
 
@@ -618,7 +629,7 @@ static void process_write(struct html_page *page, const struct report_process *r
 	page->process_count++;
 }
 
-/* One that the report does not know any more. */
+/* Writes a process that is no longer in the report. */
 static void past_process_write(struct html_page *page, const struct history_process *process)
 {
 	struct snapshot_process past = {.pid = process->pid, .exact = true, .exited = true};
@@ -643,7 +654,7 @@ static void processes_write(struct html_page *page)
 	for (size_t i = 0; report->history && i < report->history->processes.count; i++) {
 		const struct history_process *process = &report->history->processes.items[i];
 
-		/* A process that had not allocated yet has no key, and came again with one. */
+		/* A process without a key had not yet allocated, and appears again with one. */
 		if (page->process_numbers[i] == SIZE_MAX && process->key)
 			past_process_write(page, process);
 	}
@@ -678,7 +689,7 @@ static void site_write(struct html_page *page, size_t process, const struct repo
 	json_close(json, '}');
 }
 
-/* Held something once, and holds nothing now. */
+/* Writes a site that has held blocks and is now empty. */
 static void past_site_write(struct html_page *page, const struct history_site *past)
 {
 	const struct history_series *series = &past->series;
@@ -694,7 +705,7 @@ static void past_site_write(struct html_page *page, const struct history_site *p
 	struct report_site ranked = {
 		.site = &site, .id = past->id, .frames = past->frames, .series = past};
 
-	/* Those that hold something fell to --top. */
+	/* The others were cut by --top. */
 	if (!last.bytes && !last.count)
 		site_write(page, page->process_numbers[past->process_index], &ranked);
 }
@@ -727,7 +738,7 @@ static void cost_write(struct json_writer *json, const struct report_cost *cost)
 	json_close(json, '}');
 }
 
-/* The page shows the greatest of everything; all of it is in the recording. */
+/* Writes the top rows of each list; the recording has all. */
 static void retention_write(struct json_writer *json, const struct report *report)
 {
 	if (!report->retained_count)
@@ -797,7 +808,7 @@ static int html_report_write(FILE *out, const void *data)
 
 /*
  * A difference as a page: both totals over time, and every call stack before and after. The page
- * groups them itself, so they are compared one by one here, whatever --by says.
+ * groups them itself, so this compares single call stacks, whatever --by is.
  */
 
 static void side_of_diff_write(struct json_writer *json, const char *key, const char *name,
@@ -850,7 +861,7 @@ static void diff_row_write(struct json_writer *json, struct html_names *names,
 	json_put_number(json, "before_count", row->before.count);
 	json_put_number(json, "held_bytes", row->after.bytes);
 	json_put_number(json, "held_count", row->after.count);
-	/* For one run, the earlier trend is the beginning of the later one. */
+	/* In one run, the earlier trend is the beginning of the later one. */
 	if (!diff->same_run)
 		diff_trend_write(json, "trend_before", diff->before, row->earlier);
 	if (row->site != row->earlier)
@@ -894,7 +905,7 @@ static int html_diff_write(FILE *out, const void *data)
 	return names.failed ? -ENOMEM : page_end(out);
 }
 
-/* A run of `leakmon retain` as a page of its own. */
+/* Writes a run of `leakmon retain` as a separate page. */
 
 static int html_retain_write(FILE *out, const void *data)
 {
@@ -911,7 +922,7 @@ static int html_retain_write(FILE *out, const void *data)
 	return page_end(out);
 }
 
-/* `leakmon memory` as a page: the parts of every process over time. */
+/* Writes `leakmon memory` as a page: the parts of every process over time. */
 
 static int html_memory_write(FILE *out, const void *data)
 {
@@ -939,7 +950,7 @@ static int html_memory_write(FILE *out, const void *data)
 	return page_end(out);
 }
 
-/* Pages of what JSON has: its members, under their own kind. */
+/* Writes a page with the members of a JSON report, under its own kind. */
 
 static int members_page_write(FILE *out, const char *kind,
 			      void (*write)(struct json_writer *json, const void *report),
@@ -978,7 +989,7 @@ static int html_threads_write(FILE *out, const void *report)
 	return members_page_write(out, "threads", json_threads_members, report, NULL);
 }
 
-/* The answer is that of text, line by line. */
+/* Includes the text answer, line by line. */
 static int html_diagnosis_write(FILE *out, const void *data)
 {
 	struct diagnosis_report plain = *(const struct diagnosis_report *)data; /* borrowed */

@@ -344,7 +344,7 @@ static void cost_write(struct json_writer *json, const struct diagnosis *diagnos
 	json_close(json, '}');
 }
 
-/* The answer of text, line by line. */
+/* Writes the text answer, line by line. */
 static void text_write(struct json_writer *json, const struct diagnosis *diagnosis)
 {
 	const struct diagnosis_report alone = {.items = diagnosis, .count = 1};
@@ -366,7 +366,7 @@ static void text_write(struct json_writer *json, const struct diagnosis *diagnos
 	json_close(json, ']');
 }
 
-/* In pages the answers' text alone, as there is nothing that draws more of them. */
+/* Pages get only the text of answers, because they draw nothing else. */
 void json_stored_diagnoses_write(struct json_writer *json, const struct stored_diagnoses *diagnoses)
 {
 	if (!diagnoses || !diagnoses->list.count)

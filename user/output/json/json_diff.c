@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Changes, as one object on one line: see user/schema/diff.schema.json. */
+/* Writes changes as one object on one line: see user/schema/diff.schema.json. */
 
 #include "report/family.h"
 #include "base/cleanup.h"
@@ -18,7 +18,7 @@ static void side_write(struct json_writer *json, const char *key, const char *na
 	json_close(json, '}');
 }
 
-/* For programs that sample themselves. */
+/* Writes limits for programs that sample themselves. */
 static void estimate_write(struct json_writer *json, const struct diff *diff,
 			   const struct diff_row *row)
 {

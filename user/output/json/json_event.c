@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* An event as --webhook sends it: user/schema/event.schema.json. */
+/* Writes an event for --webhook: user/schema/event.schema.json. */
 #include <math.h>
 
 #include "base/cleanup.h"
@@ -16,7 +16,7 @@ static const char *const names[] = {
 };
 _Static_assert(ARRAY_SIZE(names) == EVENT_KIND_MAX_, "a name for every kind");
 
-/* One sentence, for chats that show the member "text". */
+/* Writes one sentence, for chats that show the member "text". */
 static void text_write(struct json_writer *json, const struct leak_event *event)
 {
 	_cleanup_free_ char *text = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Members of JSON from the descriptors of report/figures.h. */
+/* Writes members of JSON from the descriptors of report/figures.h. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Numbers, times, containers and stacks: the same in objects of every kind. */
+/* Numbers, times, containers and stacks, shared by all kinds of objects. */
 #include <inttypes.h>
 
 #include "base/cleanup.h"
@@ -82,7 +82,7 @@ static void frame_write(struct json_writer *json, const struct frame *frame)
 	json_close(json, '}');
 }
 
-/* The name of the site in every output, its frame, and the first frame of the program itself. */
+/* Writes the site's name as in every output, its frame, and the program's own first frame. */
 static void label_write(struct json_writer *json, const struct frames *frames)
 {
 	const struct frame *frame = site_label_frame(frames), *program = site_label_program(frames);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One object on one line per snapshot: schema 1. Fields may be added, none changes its meaning. */
+/*
+ * Writes one object on one line per snapshot: schema 1. Fields may be added; none changes its
+ * meaning.
+ */
 #include "output/json/json.h"
 
 #include "report/family.h"
@@ -12,9 +15,9 @@
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
 
-/* Processes and ledgers: the same in every kind of object. */
+/* -------- processes and ledgers, shared by all kinds of objects */
 
-/* Only with a cause, which older recordings do not hold. */
+/* Writes causes, which older recordings lack. */
 static void inexact_write(struct json_writer *json, const struct snapshot_process *process)
 {
 	if (!process->inexact)
@@ -44,7 +47,7 @@ static void bounds_write(struct json_writer *json, const struct estimate *estima
 	json_put_real(json, "count_high", estimate->count.high);
 }
 
-/* For a process that samples itself. */
+/* Writes the estimate of a process that samples itself. */
 static void estimate_write(struct json_writer *json, const struct snapshot_process *process)
 {
 	struct estimate estimate = snapshot_estimate_process(process);
@@ -101,7 +104,7 @@ void json_ledgers_write(struct json_writer *json, const struct snapshot *snapsho
 	}
 }
 
-/* A call stack and what it holds. */
+/* -------- a call stack and its outstanding blocks */
 
 static void older_shares_write(struct json_writer *json, const struct site_trend *trend)
 {
@@ -246,7 +249,7 @@ void json_site_write(struct json_writer *json, const struct report *report,
 	json_close(json, '}');
 }
 
-/* The threads of one process. */
+/* -------- the threads of one process */
 
 static void group_write(struct json_writer *json, const struct report_dead *dead)
 {
@@ -287,7 +290,7 @@ void json_process_threads_write(struct json_writer *json, const struct snapshot 
 	json_close(json, '}');
 }
 
-/* The report. */
+/* -------- the report */
 
 static void suppressed_write(struct json_writer *json, const struct report_process *ranked)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One object on one line per run: "schema" 1, as in json_report.c; fields may be added. */
+/* Writes one object on one line per run: "schema" 1, as in json_report.c; fields may be added. */
 
 #include "base/cleanup.h"
 #include "output/json/json_writer.h"
@@ -38,7 +38,7 @@ static void totals_write(struct json_writer *json, const struct retain_result *r
 	json_close(json, '}');
 }
 
-/* Generations, where the runtime has some that are read. */
+/* Writes generations, if the runtime has them and they are read. */
 static void parts_write(struct json_writer *json, const struct retained_runtime *runtime)
 {
 	if (!runtime->parts[0].name)
@@ -55,7 +55,7 @@ static void parts_write(struct json_writer *json, const struct retained_runtime 
 	json_close(json, ']');
 }
 
-/* Classes that several class loaders have; of a runtime with such only. */
+/* Writes classes loaded by several class loaders, if any. */
 static void copies_write(struct json_writer *json, const struct retained_runtime *runtime)
 {
 	if (!runtime->copied_classes)
@@ -72,7 +72,7 @@ static void copies_write(struct json_writer *json, const struct retained_runtime
 	json_close(json, ']');
 }
 
-/* Emitters of events with many listeners; of a runtime with such only. */
+/* Writes emitters of events with many listeners, if any. */
 static void crowds_write(struct json_writer *json, const struct retained_runtime *runtime)
 {
 	if (!runtime->crowded_events)
@@ -183,7 +183,7 @@ static void leaks_write(struct json_writer *json, const struct retain_report *re
 	json_close(json, ']');
 }
 
-/* Only where two looks were far enough apart. */
+/* Writes probable leaks, if two looks were far enough apart. */
 static void probable_write(struct json_writer *json, const struct retain_report *report)
 {
 	const struct retain_result *result = report->result;
@@ -236,7 +236,7 @@ static void change_write(struct json_writer *json, const struct retain_report *r
 	json_close(json, '}');
 }
 
-/* The sizes at each of the runs. */
+/* Writes the sizes at each of the runs. */
 static void evolution_write(struct json_writer *json, const struct class_history *history,
 			    const struct retained_class *class)
 {
@@ -381,7 +381,10 @@ static void pile_write(struct json_writer *json, const struct retain_result *res
 	json_close(json, '}');
 }
 
-/* Referrers are not recorded: where nobody asked, a run is as its recording shows it. */
+/*
+ * Writes a path. Referrers are not recorded, so without a request for them a run equals its
+ * recording.
+ */
 static void path_write(struct json_writer *json, const struct retain_report *report,
 		       const struct retained_path *path)
 {
@@ -477,7 +480,7 @@ void json_retain_object(struct json_writer *json, const struct retain_report *re
 	if (report->history)
 		runs_write(json, report->history);
 	json_figures_write(json, &retain_image_figures, result);
-	/* Only where there are any: reports of native programs are as they were. */
+	/* Only if there are any, so that reports of native programs are unchanged. */
 	if (result->runtimes.count)
 		runtimes_write(json, result);
 	json_managed_share_write(json, result->pid, &result->managed);
@@ -501,7 +504,7 @@ int json_retain_write(FILE *out, const void *data)
 	return output_finish(out);
 }
 
-/* Changes between two runs: classes, and what roots retain. */
+/* -------- changes between two runs: classes, and retained sizes of roots */
 
 static void side_json(struct json_writer *json, const char *key, const char *name, int64_t number,
 		      const char *label, const struct retain_result *result)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* `leakmon threads`: dead threads by creator. */
+/* Writes `leakmon threads`: dead threads by creator. */
 #include <string.h>
 
 #include "output/json/json.h"
@@ -40,7 +40,7 @@ static void holders_json(struct json_writer *json, const struct thread_census *c
 	json_close(json, ']');
 }
 
-/* For a managed language. */
+/* Writes ended threads of a managed language. */
 static void ended_json(struct json_writer *json, const struct retain_result *result,
 		       const struct retained_path *path)
 {

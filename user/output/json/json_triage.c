@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Triage in the schema of json_report.c: the same top-level object, its processes in order of rank,
- * each with what is known without a probe and its "growth". The ledger is all zeros: nothing is
+ * each with the figures known without probes, and its "growth". The ledger is all zeros: nothing is
  * traced.
  */
 #include <math.h>
@@ -15,7 +15,7 @@ static void growth_write(struct json_writer *json, const struct triage_entry *en
 {
 	json_open(json, "growth", '{');
 	json_figures_write(json, &triage_growth_figures, entry);
-	/* Only of a suspect with memory read. */
+	/* Only for a suspect whose memory was read. */
 	if (entry->cause) {
 		json_open(json, "cause", '{');
 		json_figures_write(json, &triage_cause_figures, entry->cause);
@@ -24,7 +24,7 @@ static void growth_write(struct json_writer *json, const struct triage_entry *en
 	json_close(json, '}');
 }
 
-/* For a runtime with a garbage collector: what of the growth is its heap's. */
+/* Writes how much of the growth is in a garbage-collected heap. */
 static void managed_write(struct json_writer *json, const struct triage_entry *entry)
 {
 	const struct managed_growth *managed = entry->managed;
@@ -94,7 +94,7 @@ static void samples_write(struct json_writer *json, const struct triage_entry *e
 	json_close(json, '}');
 }
 
-/* For a group: what the kernel charges to it, the part that grew most first. */
+/* Writes the kernel's charges to a group, the part that grew most first. */
 static void split_write(struct json_writer *json, const struct triage_entry *entry)
 {
 	struct triage_part parts[TRIAGE_PARTS_MAX];

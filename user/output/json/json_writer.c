@@ -8,8 +8,8 @@
 #include "base/text.h"
 
 /*
- * A report of 10,000 stacks is 90 MB: character by character, and with a lock and a format string
- * each time, the writing takes longer than all else.
+ * A report of 10,000 stacks is 90 MB: writing each character with a lock and a format string would
+ * take longer than all else.
  */
 static void put(struct json_writer *json, const char *text, size_t length)
 {
@@ -94,7 +94,7 @@ void json_put_null(struct json_writer *json, const char *key)
 	fputs("null", json->out);
 }
 
-/* Beyond the basic plane an escape is a pair of surrogates (RFC 8259, section 7). */
+/* Writes an escape; beyond the basic plane, a pair of surrogates (RFC 8259, section 7). */
 static void escape_code(FILE *out, uint32_t code)
 {
 	if (code < 0x10000) {
@@ -105,13 +105,13 @@ static void escape_code(FILE *out, uint32_t code)
 	fprintf(out, "\\u%04x\\u%04x", 0xd800 | code >> 10, 0xdc00 | (code & 0x3ff));
 }
 
-/* The text read back is the escape itself. */
+/* Writes a character such that the text read back is an escape. */
 static void show_code(FILE *out, uint32_t code)
 {
 	fprintf(out, code < 0x100 ? "\\\\x%02x" : "\\\\u{%04x}", code);
 }
 
-/* Writes the character at text and returns the bytes it took. */
+/* Writes the character at `text`, and returns its bytes. */
 static size_t character_write(const struct json_writer *json, const char *text)
 {
 	uint32_t code = 0;
@@ -136,7 +136,7 @@ static size_t character_write(const struct json_writer *json, const char *text)
 	return length;
 }
 
-/* How many characters from here on stand for themselves: most names are nothing else. */
+/* Returns the length of the part that needs no escapes: the whole of most names. */
 static size_t plain_length(const char *text)
 {
 	size_t length = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Writes JSON (RFC 8259) to a stream, on one line. The caller opens and closes in pairs; commas
- * are put here. `key` is NULL for the members of an array, and never comes from a target.
+ * Writes JSON (RFC 8259) to a stream, on one line. The caller opens and closes in pairs; the writer
+ * adds commas. `key` is NULL for elements of an array, and never comes from a target.
  */
 #ifndef LEAKMON_OUTPUT_JSON_JSON_WRITER_H
 #define LEAKMON_OUTPUT_JSON_JSON_WRITER_H
@@ -12,7 +12,7 @@
 
 struct json_writer {
 	FILE *out;
-	bool follows;  /* a value was written before in the open object or array */
+	bool follows;  /* a value precedes in the open object or array */
 	bool embedded; /* in an HTML page: see json_put_string() */
 };
 
@@ -20,24 +20,25 @@ void json_open(struct json_writer *json, const char *key, char bracket);
 void json_close(struct json_writer *json, char bracket);
 
 void json_put_number(struct json_writer *json, const char *key, uint64_t value);
-/* null if it is not known */
+/* Writes null if not known. */
 void json_put_known(struct json_writer *json, const char *key, bool known, uint64_t value);
 void json_put_signed(struct json_writer *json, const char *key, int64_t value);
-/* Nine significant digits; null if it is no finite number. */
+/* Writes nine significant digits; null if not finite. */
 void json_put_real(struct json_writer *json, const char *key, double value);
 void json_put_bool(struct json_writer *json, const char *key, bool value);
 void json_put_null(struct json_writer *json, const char *key);
 
 /*
- * Any bytes; NULL gives null. Bytes that are not valid UTF-8 become U+FFFD. Control characters
- * and whatever else text_is_printable refuses are written as \uXXXX escapes: nothing is lost, and
- * the line is safe on a terminal. Embedded, they become what text_print_inert() makes of them, for
- * a page shows what it reads; and no `<` is left that could end or begin an element.
+ * Writes a string of any bytes; NULL gives null. Invalid UTF-8 becomes U+FFFD. Control characters
+ * and others that text_is_printable() rejects become \uXXXX escapes: nothing is lost, and the line
+ * is safe on a terminal. In an HTML page they become the output of text_print_inert(), because the
+ * page displays the string; and no `<` is left that could begin or end an element.
  */
 void json_put_string(struct json_writer *json, const char *key, const char *value);
 
-/* A value that is JSON already, without control characters: it is written as it is. Not
- * embedded. */
+/*
+ * Writes a value that is already JSON, without control characters, unchanged. Not for HTML pages.
+ */
 void json_put_verbatim(struct json_writer *json, const char *key, const char *value);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * JUnit XML, as forges show test results: a suite per process, a test case per call stack. What is
- * outstanding fails if the run as a whole is over --fail-over; what a rule accepts is skipped. The
- * elements are those of the Jenkins xUnit plugin's junit-10.xsd.
+ * Writes JUnit XML, the form in which forges show test results: a suite per process, a test case
+ * per call stack. Outstanding blocks fail if the whole run exceeds --fail-over; accepted sites are
+ * skipped. The elements are those of the Jenkins xUnit plugin's junit-10.xsd.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #include "output/text/text.h"
 #include "process/symbol/site_label.h"
 
-/* In quotes or between tags; text_inert() leaves no character that XML 1.0 does not know. */
+/* Writes text for attributes or elements; text_inert() removes all characters outside XML 1.0. */
 static void text_write(FILE *out, const char *text)
 {
 	static const char *const entities[] = {
@@ -35,8 +35,7 @@ static void text_write(FILE *out, const char *text)
 	}
 }
 
-/* Functions that a test case is named after, from the label on: the same from one build to the
- * next. */
+/* Functions in the name of a test case, from the label on: stable from one build to the next. */
 #define NAMED_FRAMES 3
 
 static void frame_name_write(FILE *out, const struct frame *frame)
@@ -73,7 +72,7 @@ static void name_write(FILE *out, const struct report_site *site)
 	}
 }
 
-/* The stack as text has it, which knows no entities. */
+/* Writes the stack of the text format, escaped for XML. */
 static int stack_write(FILE *out, const struct report_site *site)
 {
 	_cleanup_free_ char *text = NULL;

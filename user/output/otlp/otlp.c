@@ -117,7 +117,7 @@ void otlp_resource_free(struct otlp_resource *resource)
 	vec_free(&resource->list);
 }
 
-/* -------- messages that all requests have */
+/* -------- messages in all requests */
 
 static void key_value(struct protobuf *to, unsigned field, const char *key, struct protobuf *value)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Requests of OTLP/HTTP in binary protobuf (opentelemetry.io/docs/specs/otlp; field numbers:
- * github.com/open-telemetry/opentelemetry-proto, 1.x): metrics, and log records for verdicts that
- * change. Every text of a target is made inert on the way.
+ * github.com/open-telemetry/opentelemetry-proto, 1.x): metrics, and log records of changed
+ * verdicts. All text from a target is made inert.
  */
 #ifndef LEAKMON_OUTPUT_OTLP_OTLP_H
 #define LEAKMON_OUTPUT_OTLP_OTLP_H
@@ -19,47 +19,56 @@ struct otlp_attribute {
 	char *key, *value; /* owned; valid UTF-8 */
 };
 
-/* Where telemetry comes from: attributes by the names of OpenTelemetry's semantic conventions. */
+/* The source of telemetry: attributes named by OpenTelemetry's semantic conventions. */
 struct otlp_resource {
 	VEC(struct otlp_attribute) list;
 };
 
-/* Copies an attribute, unless its key is set already; NULL or "" is no value. 0 or -ENOMEM. */
+/*
+ * Copies an attribute, unless its key is already set; NULL and "" are ignored. Returns 0 or
+ * -ENOMEM.
+ */
 int otlp_resource_set(struct otlp_resource *resource, const char *key, const char *value);
-/* "KEY=VALUE,KEY=VALUE", as OTEL_RESOURCE_ATTRIBUTES has it, percent-encoded; malformed pairs are
- * left out. 0 or -ENOMEM. */
+/*
+ * Sets attributes from "KEY=VALUE,KEY=VALUE", the form of OTEL_RESOURCE_ATTRIBUTES,
+ * percent-encoded; malformed pairs are ignored. Returns 0 or -ENOMEM.
+ */
 int otlp_resource_set_list(struct otlp_resource *resource, const char *list);
-/* container.id, container.name or k8s.*: what is proven. NULL: none. 0 or -ENOMEM. */
+/* Sets container.id, container.name or k8s.*, where proven. NULL: none. Returns 0 or -ENOMEM. */
 int otlp_resource_set_container(struct otlp_resource *resource, const struct container *container);
 void otlp_resource_free(struct otlp_resource *resource);
 
-/* Processes of which the series have the labels `comm` and those of a container. Borrowed. */
+/* Processes whose series have the labels `comm` and those of the container. Borrowed. */
 struct otlp_subject {
 	const char *comm;
-	const struct container *container; /* NULL: none */
+	const struct container *container; /* NULL: not in a container */
 	const struct otlp_resource *resource;
 };
 
 struct otlp_metrics {
-	const struct otlp_resource *host; /* of series about no process, and part of all others */
+	/* for series without a process, and included in all others */
+	const struct otlp_resource *host;
 	const struct otlp_subject *subjects;
 	size_t subject_count;
-	uint64_t started_ns, time_ns; /* since 1970: of the counters; of the report */
+	uint64_t started_ns, time_ns; /* since 1970: start of the counters; time of the report */
 };
 
 /*
- * ExportMetricsServiceRequest: the metrics of a document in Prometheus' text format (output/prom),
- * with the same names and labels. A series of several processes has the attributes of resources on
- * which all of them agree. `prometheus` is the document, and is changed. 0, -ENOMEM, -EBADMSG or
- * -errno of writing.
+ * Writes an ExportMetricsServiceRequest with the metrics of a document in Prometheus' text format
+ * (output/prom), with the same names and labels. A series of several processes gets the attributes
+ * that all their resources share. `prometheus` is the document, and is modified. Returns 0,
+ * -ENOMEM, -EBADMSG or -errno of writing.
  */
 int otlp_metrics_write(FILE *out, char *prometheus, const struct otlp_metrics *metrics);
 
-/* ExportLogsServiceRequest with one record. 0, -ENOMEM or -errno of writing. */
+/* Writes an ExportLogsServiceRequest with one record. Returns 0, -ENOMEM or -errno of writing. */
 int otlp_log_write(FILE *out, const struct leak_event *event, const struct otlp_resource *resource);
 
 struct protobuf;
-/* For the writers: a message of type Resource; of type KeyValue; InstrumentationScope. */
+/*
+ * For the writers: encode a message of type Resource, KeyValue (three types) or
+ * InstrumentationScope.
+ */
 void otlp_resource_encode(struct protobuf *to, unsigned field,
 			  const struct otlp_resource *resource);
 void otlp_text(struct protobuf *to, unsigned field, const char *key, const char *value);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* An event as a log record. Names of attributes: OpenTelemetry's semantic conventions for code;
- * what they have no name for begins with "leakmon.". */
+/*
+ * Writes an event as a log record. Attributes follow OpenTelemetry's semantic conventions for code;
+ * others begin with "leakmon.".
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -42,7 +44,7 @@ static const struct {
 };
 _Static_assert(ARRAY_SIZE(kinds) == EVENT_KIND_MAX_, "a row for every kind");
 
-/* A text that `print` writes, for the caller to free; NULL: out of memory. */
+/* Returns the text that `print` writes; the caller frees it. NULL: out of memory. */
 static char *printed(void (*print)(FILE *, const struct leak_event *),
 		     const struct leak_event *event)
 {
@@ -73,7 +75,7 @@ static void body_encode(struct protobuf *record, const struct leak_event *event)
 	protobuf_free(&any);
 }
 
-/* One frame a line, the caller of the allocator first. */
+/* Prints one frame per line, the caller of the allocator first. */
 static void stack_print(FILE *out, const struct leak_event *event)
 {
 	for (size_t i = 0; i < event->frames->list.count; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Metrics from the document that Prometheus gets: so both have the same ones, and what decides
- * which series there are stands in one place. Gauges become Gauge, counters a cumulative Sum.
+ * Translates the document for Prometheus: so both have the same metrics, and the choice of series
+ * is in one place. Gauges become Gauge, counters a cumulative Sum.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,14 +22,14 @@ enum { SUM_POINT = 1, SUM_TEMPORALITY, SUM_IS_MONOTONIC };
 enum { TEMPORALITY_CUMULATIVE = 2 };
 enum { POINT_START = 2, POINT_TIME, POINT_DOUBLE, POINT_ATTRIBUTES = 7 };
 
-/* Labels that say which processes a series is about. */
+/* Labels that identify the processes of a series. */
 enum { LABEL_COMM, LABEL_NAMESPACE, LABEL_POD, LABEL_CONTAINER, LABEL_MAX_ };
 static const char *const subject_labels[LABEL_MAX_] = {"comm", "namespace", "pod", "container"};
 
 /* A ResourceMetrics being built. */
 struct group {
-	char *labels[LABEL_MAX_];      /* owned; NULL: the series have none */
-	struct otlp_resource resource; /* borrowed texts */
+	char *labels[LABEL_MAX_];      /* owned; NULL: the series lack it */
+	struct otlp_resource resource; /* with borrowed strings */
 	struct protobuf metrics, points;
 };
 
@@ -59,7 +59,10 @@ static void subject_texts(const struct otlp_subject *subject, const char *texts[
 		container ? container->name ? container->name : container->id : NULL;
 }
 
-/* `exactly`: a label that the series lacks must be lacking there, too. */
+/*
+ * Returns whether a group matches a subject. `exactly`: a label that the series lack must also be
+ * missing in the subject.
+ */
 static bool group_is_about(const struct group *group, const struct otlp_subject *subject,
 			   bool exactly)
 {
@@ -86,7 +89,7 @@ static bool resource_has(const struct otlp_resource *resource, const struct otlp
 	return false;
 }
 
-/* The attributes on which all subjects of the group agree: whether there are such subjects. */
+/* Sets the attributes that all matching subjects share; *any: whether any match. */
 static int resource_agree(struct group *group, const struct otlp_metrics *metrics, bool exactly,
 			  bool *any)
 {
@@ -144,7 +147,7 @@ static void groups_free(struct translation *translation)
 	vec_free(&translation->groups);
 }
 
-/* NULL: out of memory. */
+/* Returns NULL when out of memory. */
 static struct group *group_of(struct translation *translation, char *const labels[LABEL_MAX_])
 {
 	struct group *group;
@@ -169,7 +172,7 @@ static struct group *group_of(struct translation *translation, char *const label
 
 /* -------- metrics */
 
-/* By the end of its name, as Prometheus' rules for names have it: the unit in UCUM. */
+/* Returns the UCUM unit for the suffix of a name, by Prometheus' naming rules. */
 static const char *unit_of(const char *name)
 {
 	static const struct {
@@ -190,7 +193,7 @@ static const char *unit_of(const char *name)
 	return "";
 }
 
-/* The samples of a metric are all there. */
+/* Ends a metric, when all of its samples have been read. */
 static void metric_end(struct translation *translation)
 {
 	for (size_t i = 0; translation->name && i < translation->groups.count; i++) {
@@ -213,7 +216,10 @@ static void metric_end(struct translation *translation)
 	}
 }
 
-/* KEY="VALUE" at `at`, with its quotes and backslashes undone in place. Behind it; NULL: none. */
+/*
+ * Parses KEY="VALUE" at `at`, and removes quotes and backslashes in place. Returns the position
+ * after it; NULL: none.
+ */
 static char *label_take(char *at, char **key, char **value)
 {
 	char *to = strstr(at, "=\"");
@@ -310,7 +316,7 @@ static void group_encode(struct protobuf *request, struct group *group)
 	struct protobuf all = {0}, scope = {0};
 
 	otlp_scope(&scope, SCOPE_METRICS_SCOPE);
-	/* Messages of one field after the other are the field's bytes. */
+	/* Concatenated messages of one field are a valid encoding of that field. */
 	otlp_resource_encode(&all, RESOURCE_METRICS_RESOURCE, &group->resource);
 	protobuf_append(&scope, &group->metrics);
 	protobuf_message(&all, RESOURCE_METRICS_SCOPE, &scope);

@@ -24,15 +24,15 @@
 #include "process/symbol/symbolizer.h"
 
 /*
- * A profile for pprof (github.com/google/pprof, proto/profile.proto), gzipped.
+ * Writes a profile for pprof (github.com/google/pprof, proto/profile.proto), gzipped.
  *
- * Every module gets one mapping, at a place of its own choosing and of one size, with the frames'
+ * Every module gets one mapping at an artificial address, all of one size, with the frames'
  * file-relative addresses in it. pprof merges and subtracts profiles by mapping size, build id and
- * relative address; where a process happened to map the file would only be in the way.
+ * relative address; real addresses of mappings would prevent that.
  */
 
 struct profile_module {
-	uint64_t filename, build_id; /* strings */
+	uint64_t filename, build_id; /* string numbers */
 	bool has_functions, has_files, has_inlines;
 };
 
@@ -41,7 +41,7 @@ struct profile {
 	struct protobuf message, part; /* being built */
 	struct hash strings, functions, locations, module_rows;
 	uint64_t string_count, function_count, location_count;
-	VEC(struct profile_module) modules; /* id - 1 */
+	VEC(struct profile_module) modules; /* by id - 1 */
 	bool failed;
 };
 
@@ -91,9 +91,9 @@ enum { LINE_FUNCTION = 1, LINE_NUMBER };
 
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILENAME };
 
-#define MODULE_BYTES (UINT64_C(1) << 36) /* no file's addresses go beyond */
+#define MODULE_BYTES (UINT64_C(1) << 36) /* no file's addresses exceed it */
 
-/* The number of what `key` stands for, from 1; *fresh: it is new. 0: out of memory. */
+/* Returns the number of `key`, from 1; *fresh: it is new. 0: out of memory. */
 static uint64_t number_of(struct profile *profile, struct hash *hash, uint64_t key, uint64_t *count,
 			  bool *fresh)
 {
@@ -108,7 +108,7 @@ static uint64_t number_of(struct profile *profile, struct hash *hash, uint64_t k
 	return *number;
 }
 
-/* Index into the string table; NULL and "" are string 0. */
+/* Returns the index in the string table; NULL and "" are string 0. */
 static uint64_t string(struct profile *profile, const char *text)
 {
 	_cleanup_free_ char *inert = NULL;
@@ -152,14 +152,14 @@ static uint64_t function(struct profile *profile, const char *name, const char *
 	return id;
 }
 
-/* 0: in no file. */
+/* Returns the id of the frame's module; 0: none. */
 static uint64_t module_of(struct profile *profile, const struct frame *frame)
 {
 	uint64_t key, count = profile->modules.count, id;
 	struct profile_module *module;
 	bool fresh = false;
 
-	/* Code made at run time lies elsewhere each time: its name is all there is. */
+	/* Generated code has a different address each time: only its name is useful. */
 	if (!frame->module || !strcmp(frame->module, FRAME_JIT))
 		return 0;
 	key = hash_mix(hash_text(frame->module)) ^
@@ -201,7 +201,7 @@ static uint64_t location_key(const struct frame *frames, size_t count, uint64_t 
 	return key;
 }
 
-/* One address: the frames inlined there, innermost first, and the function itself. */
+/* Adds one address: the frames inlined there, innermost first, and the function itself. */
 static uint64_t location(struct profile *profile, const struct frame *frames, size_t count)
 {
 	const struct frame *last = &frames[count - 1];
@@ -230,7 +230,7 @@ static uint64_t location(struct profile *profile, const struct frame *frames, si
 	return id;
 }
 
-/* For the sample begun; nothing for 0 and "". */
+/* Adds a label to the current sample; nothing for 0 and "". */
 static void profile_label(struct profile *profile, const char *key, const char *text,
 			  uint64_t number)
 {
@@ -242,7 +242,7 @@ static void profile_label(struct profile *profile, const char *key, const char *
 	protobuf_message(&profile->message, SAMPLE_LABEL, &profile->part);
 }
 
-/* Leaf first. Fills `ids`, which has room for all frames. */
+/* Fills `ids`, leaf first, which has room for all frames. */
 static size_t locations(struct profile *profile, const struct frames *list, const char *otherwise,
 			uint64_t *ids)
 {
@@ -261,7 +261,10 @@ static size_t locations(struct profile *profile, const struct frames *list, cons
 	return count;
 }
 
-/* A sample with `count` values; without frames, its stack is one function called `otherwise`. */
+/*
+ * Begins a sample with `count` values; without frames, its stack is one function called
+ * `otherwise`.
+ */
 static void profile_sample_begin(struct profile *profile, const struct frames *frames,
 				 const char *otherwise, const uint64_t *values, size_t count)
 {
@@ -282,13 +285,13 @@ static void profile_sample_end(struct profile *profile)
 	protobuf_message(&profile->out, PROFILE_SAMPLE, &profile->message);
 }
 
-/* pprof takes the first mapping for the program itself: the frame's module is to be that. */
+/* Makes the frame's module the first mapping, which pprof takes for the program itself. */
 static void profile_program(struct profile *profile, const struct frame *frame)
 {
 	module_of(profile, frame);
 }
 
-/* For a zeroed profile: what each sample has. */
+/* Begins a zeroed profile with the types of its values. */
 static void profile_begin(struct profile *profile, const struct profile_value *values, size_t count)
 {
 	protobuf_bytes(&profile->out, PROFILE_STRING, "", 0);
@@ -307,7 +310,7 @@ static void mappings(struct profile *profile)
 		protobuf_number(message, MAPPING_LIMIT, (i + 2) * MODULE_BYTES);
 		protobuf_number(message, MAPPING_FILENAME, module->filename);
 		protobuf_number(message, MAPPING_BUILD_ID, module->build_id);
-		/* Without names, pprof may look for some itself. */
+		/* Without names, pprof may look them up itself. */
 		protobuf_number(message, MAPPING_HAS_FUNCTIONS, module->has_functions);
 		protobuf_number(message, MAPPING_HAS_FILENAMES, module->has_files);
 		protobuf_number(message, MAPPING_HAS_LINES, module->has_files);
@@ -322,7 +325,7 @@ static int compressed_write(FILE *out, const struct protobuf *profile)
 	uint8_t chunk[16384];
 	int code;
 
-	/* 16 + 15: a gzip header, the whole window. */
+	/* 16 + 15: a gzip header, the largest window. */
 	if (profile->count > UINT32_MAX ||
 	    deflateInit2(&zip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 16 + 15, 8, Z_DEFAULT_STRATEGY))
 		return -ENOMEM;
@@ -336,8 +339,10 @@ static int compressed_write(FILE *out, const struct protobuf *profile)
 	return code == Z_STREAM_END ? output_finish(out) : -EIO;
 }
 
-/* Functions that only pass the memory on: pprof leaves them out below their callers. Names are
- * without parameters there. */
+/*
+ * Functions that only pass memory on: pprof omits them below their callers, and matches names
+ * without parameters.
+ */
 #define DROP_FRAMES                                                                                \
 	"operator new|operator new\\[\\]|std::(__new_)?allocator(<.*>)?::.*|"                      \
 	"std::allocator_traits.*|__gnu_cxx::new_allocator.*|"                                      \
@@ -355,7 +360,10 @@ static void finish(struct profile *profile, const struct timespec *time, const c
 	protobuf_number(&profile->out, PROFILE_DEFAULT_SAMPLE_TYPE, string(profile, shown));
 }
 
-/* Writes and frees it. `shown`: the type that pprof shows first. 0, -errno or -ENOMEM. */
+/*
+ * Writes and frees the profile. `shown`: the type that pprof shows first. Returns 0, -errno or
+ * -ENOMEM.
+ */
 static int profile_write(FILE *out, struct profile *profile, const struct timespec *time,
 			 const char *shown)
 {
@@ -376,16 +384,16 @@ static int profile_write(FILE *out, struct profile *profile, const struct timesp
 }
 
 /*
- * The four sample types of Go's heap profile, so that every tool that knows those knows these.
+ * The four sample types of Go's heap profile, so that every tool for those supports these.
  *
- * A family with overlapping bytes has two sample types of its own: blocks lie in mappings, and a
- * sum over both would count such bytes twice (`pprof -sample_index=mapped_space`).
+ * A family whose bytes overlap with others has two separate sample types: blocks lie in mappings,
+ * and a sum over both would count those bytes twice (`pprof -sample_index=mapped_space`).
  */
 
 #define HEAP_SAMPLE_TYPES 4
 #define SAMPLE_TYPES_MAX (HEAP_SAMPLE_TYPES + 2 * FAMILY_MAX_)
 
-/* The sample types, and where each family's begin: count and bytes. */
+/* The sample types, and the index of each family's first: count, then bytes. */
 struct sample_types {
 	struct profile_value items[SAMPLE_TYPES_MAX];
 	size_t count, of_family[FAMILY_MAX_];
@@ -446,7 +454,7 @@ static void sample(struct profile *profile, const struct snapshot_process *proce
 		values[0] = numbers->allocated_count;
 		values[1] = numbers->allocated_bytes;
 	}
-	/* A recording may have sites of a family and not its figures. */
+	/* A recording may have sites of a family without its figures. */
 	if (first) {
 		values[first] = numbers->count;
 		if (!own || family_get(numbers->family)->sample_types[1])
@@ -457,7 +465,7 @@ static void sample(struct profile *profile, const struct snapshot_process *proce
 	profile_sample_end(profile);
 }
 
-/* pprof takes the first mapping for the program itself. */
+/* Puts the program first, because pprof takes the first mapping for it. */
 static void program_first(struct profile *profile, const struct report_process *process)
 {
 	const char *exe = process->process->exe;
@@ -483,7 +491,7 @@ static int pprof_report_write(FILE *out, const void *data)
 	struct profile profile = {0};
 
 	profile_begin(&profile, types.items, types.count);
-	/* `pprof -comments` shows it. */
+	/* Shown by `pprof -comments`. */
 	if (report->snapshot->sampled)
 		protobuf_number(&profile.out, PROFILE_COMMENT,
 				string(&profile, "estimated from a sample"));
@@ -498,7 +506,7 @@ static int pprof_report_write(FILE *out, const void *data)
 	return profile_write(out, &profile, &report->snapshot->time, "inuse_space");
 }
 
-/* Births and growth in an hour, by a profile of windows: rates have no place in pprof's numbers. */
+/* Births and growth per hour, from a profile of windows: pprof has no rates. */
 static const struct profile_value hourly_types[] = {
 	{"alloc_objects", "count"},
 	{"alloc_space", "bytes"},
@@ -540,7 +548,7 @@ static int pprof_profile_write(FILE *out, const void *data)
 	return profile_write(out, &profile, &report->time, "growth_space");
 }
 
-/* Samples or tracked sites of suspects of a triage, in that time: growth by kind. */
+/* Growth by kind of a triage's suspects, from samples or tracked sites. */
 static const struct profile_value grown_types[] = {
 	[QUANTITY_HEAP] = {"growth_space", "bytes"},
 	[QUANTITY_MAPPING] = {"growth_mappings", "count"},
@@ -597,8 +605,8 @@ static int pprof_triage_write(FILE *out, const void *data)
 }
 
 /*
- * Retention as a profile: a sample for each call stack (else kind of block) and root, with the
- * root as a label, so that `go tool pprof -tagroot root` puts the roots below the stacks.
+ * Retention as a profile: a sample for each root and call stack (else kind of block), with the root
+ * as a label, so that `go tool pprof -tagroot root` puts the roots below the stacks.
  */
 
 static const struct profile_value value_types[] = {
@@ -639,7 +647,7 @@ static void retained_sample_write(struct profile *profile, const struct retain_r
 	profile_sample_end(profile);
 }
 
-/* As runtime/pprof/protomem.go has them, so that pprof merges this with a program's own. */
+/* As in runtime/pprof/protomem.go, so that pprof can merge this with a program's own profile. */
 static const struct profile_value heap_types[] = {
 	{"alloc_objects", "count"},
 	{"alloc_space", "bytes"},
@@ -652,7 +660,7 @@ static void heap_site_write(struct profile *profile, const struct heap_profile_s
 	double in_use = (double)(site->allocated.objects - site->freed.objects);
 	double weight = in_use > 0 ? site->objects / in_use : 1;
 	uint64_t objects = (uint64_t)((double)site->allocated.objects * weight);
-	/* Without a size, what was allocated and freed since is not known. */
+	/* Without a size, allocations and frees since are unknown. */
 	const uint64_t values[] = {site->size ? objects : 0,
 				   site->size ? (uint64_t)((double)site->allocated.bytes * weight)
 					      : 0,

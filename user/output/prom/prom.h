@@ -16,7 +16,7 @@ int prom_profile_write(FILE *out, const void *data);
 int prom_memory_write(FILE *out, const void *data);
 int prom_threads_write(FILE *out, const void *data);
 
-/* HELP and TYPE of leakmon_NAME; once for each metric, before its first sample. */
+/* Writes HELP and TYPE of leakmon_NAME; once for each metric, before its first sample. */
 void prom_header(FILE *out, const char *name, const char *type, const char *help);
 
 /* Metrics without labels. */
@@ -27,10 +27,12 @@ struct prom_value {
 void prom_values_write(FILE *out, const struct prom_value *values, size_t count);
 
 struct figures;
-/* Those of the figures that are gauges, without labels. */
+/* Writes the gauges among the figures, without labels. */
 void prom_figures_write(FILE *out, const struct figures *figures, const void *row);
-/* The same of many rows: row() has the figures of one, NULL where it has none; labels() is from "{"
- * to before "}". What is not known has no series. */
+/*
+ * Writes the gauges of many rows: row() returns the figures of one, or NULL; labels() writes from
+ * "{" up to, but not including, "}". Unknown figures have no series.
+ */
 struct prom_series {
 	size_t count;
 	const void *(*row)(const void *report, size_t i);
@@ -39,32 +41,37 @@ struct prom_series {
 void prom_series_write(FILE *out, const struct figures *figures, const struct prom_series *series,
 		       const void *report);
 
-/* The monitor's own CPU time and memory, and when that was measured. */
+/* Writes the monitor's own CPU time and memory, and the time of measurement. */
 void prom_monitor_write(FILE *out, double cpu_s, uint64_t rss_bytes, const struct timespec *time);
-/* When a report was measured, to the millisecond. */
+/* Writes the time of a report, to the millisecond. */
 void prom_time_write(FILE *out, const struct timespec *time);
 
-/* KEY="VALUE" after `before`, the value made inert and escaped; NULL is "". */
+/* Writes KEY="VALUE" after `before`, with the value inert and escaped; NULL is "". */
 void prom_label(FILE *out, const char *key, const char *value, const char *before);
 
-/* Which leakmon writes: once in each document. */
+/* Writes leakmon's version: once in each document. */
 void prom_build_info_write(FILE *out);
 
-/* function="NAME", template arguments collapsed. */
+/* Writes function="NAME", with template arguments collapsed. */
 void prom_function_label(FILE *out, const char *function);
 
 struct frame; /* process/symbol/symbolizer.h */
-/* ,KEY="main.worker worker.go:31"; NULL is "". 0 or -ENOMEM. */
+/* Writes ,KEY="main.worker worker.go:31"; NULL is "". Returns 0 or -ENOMEM. */
 int prom_place_label(FILE *out, const char *key, const struct frame *frame);
 
-/* As cAdvisor names them, each after a comma; nothing for a process outside any container
- * (NULL). */
+/*
+ * Writes labels with cAdvisor's names, each after a comma; nothing for NULL, a process outside of
+ * any container.
+ */
 void prom_container_labels(FILE *out, const struct container *container);
 
 struct oom_kills; /* report/report.h */
-/* The counter of kills, if there was one; NULL: nothing. */
+/* Writes the counter of lost reports. */
 void prom_lost_reports_write(FILE *out, uint64_t count);
-/* Nothing where nothing is pushed. */
+/*
+ * prom_pushed_write() writes nothing if nothing is pushed; prom_kills_write() writes the counter of
+ * kills if there was one; NULL: nothing.
+ */
 void prom_pushed_write(FILE *out, const struct pushed *pushed);
 void prom_kills_write(FILE *out, const struct oom_kills *kills);
 

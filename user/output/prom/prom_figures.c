@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Metrics from the descriptors of report/figures.h. */
+/* Writes metrics from the descriptors of report/figures.h. */
 #include <inttypes.h>
 #include <math.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A profile for node-exporter's textfile collector: the call stacks that grow most, processes of
- * one name together, and what the profile costs.
+ * A profile for node-exporter's textfile collector: the call stacks that grow most, with processes
+ * of one name combined, and the cost of the profile.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 
 #define TOP_SITES 10
 
-/* Sites with one call stack, of processes with one name. */
+/* Sites with the same call stack, in processes of the same name. */
 struct series {
 	const char *comm, *function;
 	uint64_t id;

@@ -2,7 +2,7 @@
 /*
  * Prometheus' text format 0.0.4 (prometheus.io, "Exposition formats"), for node-exporter's textfile
  * collector: no timestamps, HELP and TYPE for all, samples of one metric in one group. Few series:
- * processes of one name and container are one, and of the sites only the first ones are shown.
+ * processes of one name and container are combined, and only the top sites are shown.
  */
 #include "output/prom/prom.h"
 #include "report/analyze/trend.h"
@@ -55,7 +55,7 @@ void prom_time_write(FILE *out, const struct timespec *time)
 		time->tv_nsec / 1000000);
 }
 
-/* Inert first: no control character and no invalid UTF-8 may reach the reader. */
+/* Writes a label; inert first, so that no control character or invalid UTF-8 reaches the reader. */
 void prom_label(FILE *out, const char *key, const char *value, const char *before)
 {
 	_cleanup_free_ char *inert = text_inert(value ? value : "");
@@ -155,7 +155,7 @@ static void oom_site_write(FILE *out, const struct oom_last *last, const char *n
 	fprintf(out, "} %.15g\n", value);
 }
 
-/* Two of one number would be one series twice. */
+/* Returns whether an earlier site has the same id: it would make a duplicate series. */
 static bool is_repeated(const struct oom_last *last, size_t i)
 {
 	for (size_t j = 0; j < i; j++) {
@@ -209,14 +209,16 @@ void prom_kills_write(FILE *out, const struct oom_kills *kills)
 	}
 }
 
-/* A gauge that is no family's: which field of a struct it shows, a uint64_t. */
+/* A gauge outside of all families: the offset of its field, a uint64_t, in a struct. */
 struct metric {
 	const char *name, *help;
 	size_t offset;
 };
 
-/* Processes of one name in one container are one series: its labels, up to the closing brace, and
- * what makes it one. NULL: of all that have no series of their own. */
+/*
+ * Processes of one name in one container share a series: write its labels, up to the closing brace,
+ * and compute its key. NULL: the rest without their own series.
+ */
 static void process_labels(FILE *out, const struct snapshot_process *process)
 {
 	prom_label(out, "comm", process ? process->comm : "other", "{");
@@ -231,7 +233,7 @@ static uint64_t process_key(const struct snapshot_process *process)
 	return container ? hash_mix(key) ^ hash_text(container) : key;
 }
 
-/* Bytes held by programs, by name and container. */
+/* -------- bytes held by programs, by name and container */
 
 /* Beyond these, programs share the label comm="other". */
 #define TOP_GROUPS 20
@@ -240,7 +242,7 @@ static uint64_t process_key(const struct snapshot_process *process)
 struct group {
 	const struct snapshot_process *process; /* one of them, for the labels; NULL: "other" */
 	uint64_t bytes, count, processes, warming_up;
-	/* For the families, where it is known of any process. */
+	/* By family, if known for any process. */
 	uint64_t figures[FAMILY_MAX_][FAMILY_FIGURES_MAX];
 	bool known[FAMILY_MAX_][FAMILY_FIGURES_MAX];
 };
@@ -316,7 +318,7 @@ static int group_compare(const void *left, const void *right)
 	return (a->bytes < b->bytes) - (a->bytes > b->bytes);
 }
 
-/* Sums up those that hold least. */
+/* Combines the groups that hold least. */
 static void groups_cut(struct groups *groups)
 {
 	struct group other = {0};
@@ -395,7 +397,7 @@ static int groups_write(FILE *out, const struct report *report)
 	return error;
 }
 
-/* The call stacks that hold most: few, for each is a series of its own. */
+/* Call stacks that hold most: few, because each is a separate series. */
 
 #define TOP_SITES 10 /* of each family */
 
@@ -442,7 +444,7 @@ static int site_compare(const void *left, const void *right)
 				  : (a_bytes < b_bytes) - (a_bytes > b_bytes);
 }
 
-/* Two series with the same labels make the whole file invalid. */
+/* Returns whether both have the same labels, which would invalidate the whole file. */
 static bool same_series(const struct ranked_site *a, const struct ranked_site *b)
 {
 	return a->site->id == b->site->id && a->site->site->family == b->site->site->family &&
@@ -516,8 +518,7 @@ static int sites_write(FILE *out, const struct report *report)
 	return error;
 }
 
-/* Which build of a program: for rules over many hosts. Builds have no labels of containers, so that
- * they are few. */
+/* Builds of programs, for rules over many hosts. They have no labels of containers, to be few. */
 
 #define TOP_BUILDS 20
 #define TOP_LEAKING_SITES 10
@@ -538,7 +539,7 @@ static void build_labels(FILE *out, const struct fleet_build *build)
 	prom_label(out, "build_id", build->build_id, ",");
 }
 
-/* Leaking ones first, then what holds much. */
+/* Sorts by leak rate, then by bytes held. */
 static int build_compare(const void *left, const void *right)
 {
 	const struct fleet_build *a = left, *b = right;
@@ -548,7 +549,7 @@ static int build_compare(const void *left, const void *right)
 	return order ? order : (a->bytes < b->bytes) - (a->bytes > b->bytes);
 }
 
-/* Sums up the rest. Their call stacks must not be needed any more. */
+/* Combines the rest, whose call stacks must no longer be needed. */
 static void builds_cut(struct fleet *fleet)
 {
 	struct fleet_build other = {.comm = "other", .build_id = "other"};
@@ -664,9 +665,9 @@ static int builds_write(FILE *out, const struct report *report)
 	return error;
 }
 
-/* The report. */
+/* -------- the report */
 
-/* Every cause, also those that are zero: an alert needs a series before the first loss. */
+/* Writes every cause, also zero ones: an alert needs a series before the first loss. */
 static void causes_write(FILE *out, const struct figure *figure, const void *figures)
 {
 	for (unsigned i = figure->causes->first; i < figure->causes->count; i++)
@@ -691,7 +692,7 @@ static void some_counters_write(FILE *out, const struct family *family, const vo
 	}
 }
 
-/* Counters by cause come last. */
+/* Writes counters by cause last. */
 static void counters_write(FILE *out, const struct snapshot *snapshot, enum family_id id)
 {
 	const struct family *family = family_get(id);
@@ -703,7 +704,7 @@ static void counters_write(FILE *out, const struct snapshot *snapshot, enum fami
 	some_counters_write(out, family, total, true);
 }
 
-/* Every cause, too: the other formats name the processes. */
+/* Writes every cause, too: the other formats name the processes. */
 static void inexact_write(FILE *out, const struct report *report)
 {
 	prom_header(out, "process_inexact", "gauge", "Processes with inexact numbers, by cause.");

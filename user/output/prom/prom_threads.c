@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * `leakmon threads` for node-exporter's textfile collector: dead threads of each process, and the
- * goroutines of Go programs and virtual threads of JVMs by where they wait: the greatest groups,
- * and all that are suspect.
+ * `leakmon threads` for node-exporter's textfile collector: dead threads of each process; and the
+ * goroutines of Go programs and virtual threads of JVMs by wait location: the largest groups, and
+ * all suspects.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -49,7 +49,7 @@ int prom_place_label(FILE *out, const char *key, const struct frame *frame)
 struct task_metric {
 	const char *name, *help, *leaking, *leaking_help;
 	const struct task_kind *kind;
-	size_t place; /* in a census */
+	size_t place; /* offset in a census */
 };
 
 static const struct task_metric metrics[] = {
@@ -81,7 +81,7 @@ static int group_write(FILE *out, const struct task_metric *metric,
 	error = prom_place_label(out, "waits_at", metric->kind->place(&group->stack));
 	if (!error)
 		error = prom_place_label(out, "created_by", metric->kind->place(&group->creator));
-	/* Groups with the same labels differ in how they came there. */
+	/* Groups with the same labels may have different stacks. */
 	fprintf(out, ",group=\"%016" PRIx64 "\"} %" PRIu64 "\n", group->id, group->count);
 	return error;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Triage for node-exporter's textfile collector: how many processes there are of each verdict, and
- * of the suspects, which are few, how they grow. Suspects of one name, place, kind and verdict are
- * one series: their growth is summed up, and their confidence is that of the surest.
+ * Triage for node-exporter's textfile collector: the number of processes with each verdict, and the
+ * growth of suspects, which are few. Suspects of one name, place, kind and verdict share a series:
+ * their growth is summed, and their confidence is the maximum.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,14 +16,14 @@
 #include "report/figures.h"
 #include "report/triage_report.h"
 
-/* Suspects by scope; the most urgent come first. */
+/* Suspects per scope; the most urgent come first. */
 #define TOP_SUSPECTS 20
 
 struct suspect {
 	const char *scope;
 	const struct triage_entry *entry; /* the first of them, for the labels */
 	double per_s, memory_per_s, confidence, memory_bytes;
-	double warming_up;		     /* how many of them are */
+	double warming_up;		     /* number of them that warm up */
 	const struct task_group *goroutines; /* of the first that has any */
 	uint64_t goroutine_count;	     /* of all of them */
 };
@@ -143,7 +143,7 @@ static void suspects_write(FILE *out, const struct suspects *suspects)
 	}
 }
 
-/* Goroutines of suspects that are Go programs; only if there are any. */
+/* Writes goroutines of suspects that are Go programs, if any. */
 static int goroutines_write(FILE *out, const struct suspects *suspects)
 {
 	bool any = false;
@@ -171,7 +171,7 @@ static int goroutines_write(FILE *out, const struct suspects *suspects)
 	return error;
 }
 
-/* Charges of the kernel to groups that are suspects, by parts. */
+/* Writes the kernel's charges to suspect groups, by parts. */
 static void split_write(FILE *out, const struct suspects *suspects)
 {
 	prom_header(out, "suspect_group_bytes", "gauge",
@@ -191,7 +191,9 @@ static void split_write(FILE *out, const struct suspects *suspects)
 	}
 }
 
-/* Every verdict, also those of nobody: an alert needs a series before the first suspect. */
+/*
+ * Writes every verdict, even without a process: an alert needs a series before the first suspect.
+ */
 static void verdicts_write(FILE *out, const struct triage_report *report)
 {
 	const struct {
@@ -210,7 +212,7 @@ static void verdicts_write(FILE *out, const struct triage_report *report)
 	}
 }
 
-/* Memory of the machine that is no process's; absent where it is not known. */
+/* Writes memory of the machine that belongs to no process; unknown parts are omitted. */
 static void machine_write(FILE *out, const struct triage_machine *machine)
 {
 	prom_header(out, "machine_bytes", "gauge",
@@ -253,7 +255,7 @@ static void limit_labels(FILE *out, const void *report, size_t i)
 	prom_container_labels(out, near->container);
 }
 
-/* For the few that are near; a series that is not there is not near. */
+/* Writes the few limits that are near; a missing series means not near. */
 static void limits_write(FILE *out, const struct triage_report *report)
 {
 	const struct prom_series series = {report->limits.count, limit_row, limit_labels};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A call stack on one line, by the steps that process/symbol/site_label.h chooses. */
+/* Writes a call stack on one line, in the steps that process/symbol/site_label.h chooses. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -52,7 +52,7 @@ void text_code_print(FILE *out, const struct frames *frames, enum label_room roo
 		fputs("an unknown stack", out);
 }
 
-/* From the first step on, with nothing left out. */
+/* Prints all frames from the first step on. */
 static void all_print(FILE *out, const struct frames *frames)
 {
 	const struct frame *end = frames->list.items + frames->list.count;

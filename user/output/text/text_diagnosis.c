@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* An answer of at most twelve lines: the verdict, then the evidence behind it. */
+/* Writes an answer of at most twelve lines: the verdict, then the evidence. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,10 @@ static void label_write(FILE *out, const struct text_style *style, const char *l
 	fprintf(out, "  %s%-9s%s", style->dim, label, style->plain);
 }
 
-/* Bytes per minute of what grows: counted, but for a Go program's samples. Negative: not known. */
+/*
+ * Returns the growth in bytes per minute: counted, except for a Go program's samples. Negative:
+ * unknown.
+ */
 static double rate_of(const struct diagnosis *diagnosis)
 {
 	double to_minute = 60 / fmax(diagnosis->seconds, 1);
@@ -113,7 +116,7 @@ static void why_write(FILE *out, const struct text_style *style, const struct di
 	fputc('\n', out);
 }
 
-/* With its file and line. */
+/* Writes a frame with its file and line. */
 static void frame_write(FILE *out, const struct frame *frame)
 {
 	_cleanup_free_ char *text = NULL;
@@ -127,14 +130,14 @@ static void frame_write(FILE *out, const struct frame *frame)
 		text_print_inert(out, text);
 }
 
-/* Things that are counted by number: their bytes only rank them. */
+/* Returns whether the part is counted by number: its bytes only rank it. */
 static bool is_number(enum diagnosis_part part)
 {
 	return part == DIAGNOSED_GOROUTINES || part == DIAGNOSED_THREADS ||
 	       part == DIAGNOSED_DESCRIPTORS;
 }
 
-/* Limits are shown where they are further apart than this part of the estimate. */
+/* Limits are shown if their range exceeds this share of the estimate. */
 #define LIMITS_SHOWN 0.05
 
 static double percent_of(double bytes, const struct diagnosis *diagnosis)
@@ -142,7 +145,7 @@ static double percent_of(double bytes, const struct diagnosis *diagnosis)
 	return 100 * fmin(bytes / diagnosis->grown_bytes, 1);
 }
 
-/* Which share of the counted growth the answer explains, and how that is known. */
+/* Writes the share of the counted growth that the answer explains, and the evidence for it. */
 static void share_write(FILE *out, const struct text_style *style,
 			const struct diagnosis *diagnosis)
 {
@@ -167,7 +170,7 @@ static void share_write(FILE *out, const struct text_style *style,
 	fputc('\n', out);
 }
 
-/* Other causes of the same growth, and of others. */
+/* Writes other causes, of the same growth and of other growth. */
 static void others_write(FILE *out, const struct text_style *style,
 			 const struct diagnosis_report *report, const struct diagnosis *diagnosis)
 {
@@ -182,7 +185,7 @@ static void others_write(FILE *out, const struct text_style *style,
 		const struct diagnosis_finding *finding = &diagnosis->findings[i];
 		char bytes[16];
 
-		/* Less is noise beside the answer. */
+		/* Smaller shares are noise. */
 		if (finding->share < 0.01)
 			continue;
 		label_write(out, style, i == first ? "also" : "");
@@ -197,7 +200,7 @@ static void others_write(FILE *out, const struct text_style *style,
 	}
 }
 
-/* For the code that allocates what grows; NULL: not known. */
+/* Returns the code that allocates the growing memory; NULL: unknown. */
 static const struct frames *frames_of(const struct diagnosis *diagnosis)
 {
 	if (diagnosis->part == DIAGNOSED_BLOCKS && diagnosis->site)
@@ -284,7 +287,7 @@ static void kernel_write(FILE *out, const struct text_style *style,
 	else if (kernel->what)
 		fprintf(out, "%s: ", kernel->what);
 	fprintf(out, "%s%" PRIu64 " objects", kernel->exact ? "" : "about ", kernel->count);
-	/* Caches of one size may be one, under another one's name. */
+	/* The kernel may merge caches of one size under another's name. */
 	if (!kernel->what && *kernel->cache) {
 		fputs(" of slab cache ", out);
 		text_print_inert(out, kernel->cache);
@@ -425,6 +428,7 @@ static void awaited_write(FILE *out, const struct text_style *style,
 		name ? name : "?", awaited->was.blocks, awaited->is.blocks);
 }
 
+/* Writes the limit of a container that fills. */
 static void filling_write(FILE *out, const struct text_style *style,
 			  const struct diagnosis *diagnosis)
 {
@@ -437,7 +441,7 @@ static void filling_write(FILE *out, const struct text_style *style,
 		diagnosis->filling.limit, diagnosis->filling_was, diagnosis->filling.entries);
 }
 
-/* The root that reaches more and more, where no class says it. */
+/* Writes the growing root, if no class explains it. */
 static void root_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
 {
 	const struct diagnosis_finding *answer = &diagnosis->findings[0];
@@ -539,7 +543,7 @@ static void limit_write(FILE *out, const struct text_style *style,
 		units_time(left, diagnosis->limit_in_s));
 }
 
-/* Twice the time of a scan, before which the answer is due, has room for two. */
+/* Twice the duration of a scan leaves time for two. */
 static void left_out_write(FILE *out, const struct text_style *style,
 			   const struct diagnosis *diagnosis)
 {

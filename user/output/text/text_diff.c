@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Changes, for people: one row per site or group, the greatest growth first. */
+/* Writes changes for people: one row per site or group, the greatest growth first. */
 #include <inttypes.h>
 #include <math.h>
 #include <time.h>
@@ -28,14 +28,14 @@ static void side_write(FILE *out, const char *name, const char *label, const str
 	fputc(')', out);
 }
 
-/* Whether the two snapshots met something in flight. */
+/* Returns whether either snapshot has short-lived blocks. */
 static bool has_bursts(const struct diff *diff)
 {
 	return diff->stays_before.bytes != diff->total_before.bytes ||
 	       diff->stays_after.bytes != diff->total_after.bytes;
 }
 
-/* After what was estimated; nothing of what is exact. */
+/* Writes limits after an estimate; nothing for exact figures. */
 static bool limits_write(FILE *out, const char *before, const struct diff *diff,
 			 const struct diff_row *row)
 {
@@ -99,7 +99,7 @@ static void heading_write(FILE *out, const struct diff *diff)
 		      out);
 }
 
-/* Behind a row's own figures. */
+/* Writes blocks of dead threads after a row's own figures. */
 static void by_dead_write(FILE *out, const struct diff *diff, const struct diff_row *row)
 {
 	const struct diff_amount *before = &row->by_dead_before, *after = &row->by_dead_after;
@@ -151,7 +151,7 @@ static void row_write(FILE *out, const struct diff *diff, const struct diff_row 
 	text_stack_write(out, &diff->form, row->site);
 }
 
-/* Bursts that a snapshot met: one line each. */
+/* Writes short-lived blocks of a snapshot, one line for each row. */
 static void burst_write(FILE *out, const struct diff *diff, const struct diff_row *row)
 {
 	const char *function = row->site ? site_label_function(&row->site->frames) : NULL;
@@ -199,8 +199,10 @@ static void states_write(FILE *out, const struct diff *diff)
 	fprintf(out, " by %s\n", diff_group_name(diff->by));
 }
 
-/* The greatest growth comes first, the greatest shrinking last; in between lies what is the
- * same. */
+/*
+ * Returns whether to show a row: the greatest growth comes first, the greatest shrinking last,
+ * unchanged rows in between.
+ */
 static bool is_shown(const struct diff *diff, size_t i, size_t changed)
 {
 	if (diff->rows.items[i].state == DIFF_SAME)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* An event as a sentence, for chats and logs. */
+/* Prints an event as a sentence, for chats and logs. */
 #include <math.h>
 
 #include "base/cleanup.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The heap profile that a process keeps of itself: `leakmon profile --own`, `leakmon retain`. */
+/*
+ * Writes the heap profile that a process itself keeps: `leakmon profile --own`, `leakmon retain`.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -74,7 +76,7 @@ static void unknown_write(FILE *out, const struct heap_profile *profile)
 	fputc('\n', out);
 }
 
-/* How it was sampled. */
+/* Writes the sampling rate. */
 static void rate_write(FILE *out, const struct heap_profile *profile)
 {
 	if (profile->rate == 1)

@@ -84,16 +84,16 @@ char *text_date(char text[TEXT_TIME_SIZE], time_t time)
 	return text;
 }
 
-/* Lines. */
+/* -------- lines */
 
-/* A line that is being fitted: what of it is still to be written, and what it takes. */
+/* A line being fitted: its remaining text and its indent. */
 struct line {
 	const char *begin, *end;
-	size_t indent;	     /* bytes of blanks and tabs that it begins with */
+	size_t indent;	     /* bytes of leading blanks and tabs */
 	size_t indent_width; /* columns */
 };
 
-/* The columns that what begins at `at` takes, from `column` on; *length: its bytes. */
+/* Returns the columns of the character at `at`, from `column` on; *length: its bytes. */
 static size_t width_at(const struct line *line, const char *at, size_t column, size_t *length)
 {
 	uint32_t code;
@@ -114,8 +114,8 @@ static size_t width_at(const struct line *line, const char *at, size_t column, s
 }
 
 /*
- * The bytes of the text that fit, and in *rest those from which the next line goes on: behind the
- * last blank, or where there is none all of it, which is cut then.
+ * Returns the bytes of the text that fit, and in *rest the bytes consumed: up to the last blank; or
+ * without one all, which is then cut.
  */
 static size_t fitting(const struct line *line, size_t column, size_t *rest)
 {
@@ -201,13 +201,13 @@ int text_page_end(struct text_page *page)
 	return error ? error : output_finish(page->out);
 }
 
-/* Call stacks, one frame a line. */
+/* -------- call stacks, one frame per line */
 
-/* More than a screen has room for, beside other stacks. */
+/* A screen has no room for more, beside other stacks. */
 #define FRAMES_SHORT 8
 #define FRAME_INDENT ((size_t)2 * TAB)
 
-/* Of a language with places of its own: its code moves. */
+/* Returns whether the frame's language has its own locations: its code moves. */
 static bool is_managed(const struct frame *frame)
 {
 	return frame->module &&
@@ -215,7 +215,7 @@ static bool is_managed(const struct frame *frame)
 		!strcmp(frame->module, FRAME_JAVASCRIPT) || !strcmp(frame->module, FRAME_DOTNET));
 }
 
-/* `full`: of Python's files, too, which have no short names. */
+/* `full`: print whole paths of Python's files, too, which have no short names. */
 static void location_print(FILE *out, const struct frame *frame, bool full)
 {
 	if (!frame->file)
@@ -265,7 +265,7 @@ static void module_write(FILE *out, const struct text_style *style, const struct
 	fprintf(out, "]%s", style->plain);
 }
 
-/* An inlined function has no start to count from; what the kernel called has no offset. */
+/* An inlined function has no address to count from; a signal handler's caller has no offset. */
 static void offset_write(FILE *out, const struct text_style *style, const struct frame *frame)
 {
 	if (frame->inlined)
@@ -284,7 +284,7 @@ static size_t columns_of(const char *text)
 	return columns;
 }
 
-/* The name yields, not the line or the module behind it: these say where to look. */
+/* Cuts the name rather than the line or module after it, which identify the code. */
 static void frame_write_short(FILE *out, const struct text_style *style, const struct frame *frame)
 {
 	_cleanup_free_ char *name = site_label_collapse(frame->function), *behind = NULL;
@@ -348,7 +348,7 @@ static void frame_write(FILE *out, const struct text_form *form, const struct fr
 	fputc('\n', out);
 }
 
-/* The user's frames; where there are none, all. */
+/* Writes the program's own frames; if there are none, all. */
 static void frames_write_short(FILE *out, const struct text_form *form, const struct frames *frames)
 {
 	size_t total = 0, written = 0;

@@ -8,7 +8,7 @@
 #include "output/output.h"
 #include "report/profile_diff.h"
 
-/* "+1.2 KiB/s (+0.9 KiB to +1.6 KiB)" */
+/* Writes "+1.2 KiB/s (+0.9 KiB to +1.6 KiB)". */
 static void growth_write(FILE *out, const struct interval *growth)
 {
 	char estimate[16], low[16], high[16];
@@ -18,7 +18,7 @@ static void growth_write(FILE *out, const struct interval *growth)
 		isinf(growth->high) ? "?" : units_bytes(high, growth->high, "+"));
 }
 
-/* The share that is untouched at a few ages. */
+/* Writes the untouched share at a few ages. */
 static void survival_write(FILE *out, const struct site_judgement *judgement)
 {
 	size_t shown = 0;
@@ -78,7 +78,7 @@ static void site_write(FILE *out, const struct text_form *form,
 		fputs("      [no stack]\n", out);
 }
 
-/* The rest of its line. */
+/* Writes the rest of the process's line. */
 static void tracking_write(FILE *out, const struct profile_report_process *process)
 {
 	if (process->exact_s > 0) {
@@ -100,7 +100,7 @@ static void tracking_write(FILE *out, const struct profile_report_process *proce
 		fprintf(out, "   not tracked exactly: %s\n", process->exact_why);
 }
 
-/* Bytes that there was no room for, then the call stacks. */
+/* Writes dropped allocations, then the call stacks. */
 static void sites_write(FILE *out, const struct text_form *form,
 			const struct profile_report_process *process)
 {

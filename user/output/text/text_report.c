@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * For people, and for scripts that read memleak: its two lines, "[HH:MM:SS] Top N stacks with
- * outstanding allocations:" and "B bytes in K allocations from stack", stand alone on their lines.
+ * The text format, for people, and for scripts that read memleak: its two lines, "[HH:MM:SS] Top N
+ * stacks with outstanding allocations:" and "B bytes in K allocations from stack", are separate
+ * lines.
  */
 #include "output/text/text.h"
 
@@ -21,9 +22,9 @@
 #include "process/proc/container.h"
 #include "process/symbol/site_label.h"
 
-/* The call stacks of a process that hold most, with what they hold. */
+/* -------- the call stacks of a process that hold most */
 
-/* A sparkline of fewer points shows nothing. */
+/* A sparkline with fewer points is not meaningful. */
 #define SPARKLINE_POINTS 3
 #define SPARKLINE_WIDTH 24
 
@@ -45,7 +46,7 @@ static void trend_write(FILE *out, const struct report *report, const struct rep
 
 #define NS_PER_S UINT64_C(1000000000)
 
-/* Cut, not rounded: "60.0 s" would be a minute. */
+/* Writes an age, truncated, not rounded: "60.0 s" would be a minute. */
 static void age_write(FILE *out, uint64_t age_ns)
 {
 	static const struct {
@@ -100,7 +101,7 @@ static void kind_write(FILE *out, const struct site *site)
 	fputs("; ", out);
 }
 
-/* For a process that samples itself. */
+/* Writes the estimate of a process that samples itself. */
 static void estimate_write(FILE *out, const struct estimate *estimate)
 {
 	char low[16], high[16];
@@ -191,7 +192,7 @@ void text_site_write(FILE *out, const struct report *report, const struct report
 	text_stack_write(out, &report->form, ranked);
 }
 
-/* Sums up what is cut. */
+/* Sums up the rows that were cut. */
 static void rest_write(FILE *out, const struct text_form *form, const struct report_process *ranked,
 		       enum family_id family, size_t shown)
 {
@@ -242,9 +243,9 @@ static void family_write(FILE *out, const struct report *report,
 	rest_write(out, &report->form, ranked, family, shown);
 }
 
-/* The threads of one process, in a few lines: `leakmon threads` has the whole stacks. */
+/* -------- the threads of one process, in a few lines: `leakmon threads` has whole stacks */
 
-/* For those that created dead threads. */
+/* Creators of dead threads to show. */
 #define TOP_CREATORS 3
 
 static void creator_write(FILE *out, const struct text_form *form, const struct report_dead *dead)
@@ -302,7 +303,7 @@ static void threads_write(FILE *out, const struct text_form *form,
 			threads->dead - shown, ranked->dead.count - TOP_CREATORS);
 }
 
-/* The balance of the ledgers below a report, and the report's gaps. */
+/* -------- the balance of the ledgers below a report, and its gaps */
 
 void text_balance_write(FILE *out, const struct text_form *form, const struct family *family,
 			const void *figures, enum figure_term last)
@@ -371,7 +372,7 @@ static void checks_write(FILE *out, const struct snapshot *snapshot)
 		      out);
 }
 
-/* Else the stacks would seem to contradict the ledger. */
+/* Writes the blocks not listed; without them the stacks would seem to contradict the ledger. */
 static void young_write(FILE *out, const struct snapshot *snapshot)
 {
 	uint64_t young = 0;
@@ -411,9 +412,9 @@ static void ledgers_write(FILE *out, const struct text_form *form, const struct 
 	checks_write(out, snapshot);
 }
 
-/* The report. */
+/* -------- the report */
 
-/* container NAME (pod NAMESPACE/POD) ID [(unproven)] */
+/* Writes container NAME (pod NAMESPACE/POD) ID [(unproven)]. */
 static void container_write(FILE *out, const struct container *container)
 {
 	const struct container_claims *claims = &container->claims;
@@ -437,7 +438,7 @@ static void container_write(FILE *out, const struct container *container)
 	fputs(doubted ? " (unproven)\n" : "\n", out);
 }
 
-/* The ledger below has the causes that come with a number. */
+/* Writes causes without a number; the ledger below has the others. */
 static void inexact_write(FILE *out, const struct snapshot_process *process)
 {
 	for (size_t i = 0; i < INEXACT_MAX_; i++) {
@@ -451,7 +452,7 @@ static void inexact_write(FILE *out, const struct snapshot_process *process)
 	}
 }
 
-/* Accepted sites (--suppress) are counted above, and not listed. */
+/* Writes the number of accepted sites (--suppress), which are not listed. */
 static void suppressed_write(FILE *out, const struct text_form *form,
 			     const struct report_process *ranked)
 {
@@ -513,8 +514,7 @@ static void process_write(FILE *out, const struct report *report,
 	threads_write(out, &report->form, ranked);
 	text_split_write(out, memory_series_of(report, process));
 	for (size_t family = 0; family < FAMILY_MAX_; family++) {
-		/* For a user process the heap is always there, if only to say that it holds
-		 * nothing. */
+		/* A user process always has a heap section, even for an empty heap. */
 		if (ranked->family_totals[family] || (family == FAMILY_HEAP && process->pid))
 			family_write(out, report, ranked, family);
 	}
@@ -562,8 +562,7 @@ void text_kills_write(FILE *out, const struct oom_kills *kills)
 	}
 }
 
-/* For a fleet: by build, and growing ones by call stack. One host's processes are shown with
- * --host. */
+/* A fleet by build, with growing call stacks. --host shows one host's processes. */
 
 #define FLEET_SITES 3
 

@@ -14,7 +14,7 @@
 #include "report/retain_diff.h"
 #include "report/retain_result.h"
 
-/* Names of roots and classes. */
+/* -------- names of roots and classes */
 
 static void write_thread(FILE *out, const struct retained_root *root)
 {
@@ -139,7 +139,10 @@ void text_retain_root_write(FILE *out, const struct retained_root *root)
 		fputs(", through untracked memory", out);
 }
 
-/* Programs have their own allocators above malloc: the caller says more. */
+/*
+ * Writes the caller and its own: programs have their own allocators above malloc, so its caller is
+ * more useful.
+ */
 static void write_caller_and_its(FILE *out, const struct retained_site *site,
 				 const struct frame *frame)
 {
@@ -152,7 +155,7 @@ static void write_caller_and_its(FILE *out, const struct retained_site *site,
 	text_label_write(out, next->function);
 }
 
-/* The function that its stack is called by, and its caller. */
+/* Writes the function that labels the stack, and its caller. */
 static void text_retain_site_write(FILE *out, const struct retained_site *site)
 {
 	const struct frame *frame = site ? site_label_frame(&site->frames) : NULL;
@@ -168,7 +171,7 @@ static void text_retain_site_write(FILE *out, const struct retained_site *site)
 		write_module(out, frame->module);
 }
 
-/* "class std::string", "blocks of 56 bytes", ... */
+/* Writes "class std::string", "blocks of 56 bytes", ... */
 static void text_retain_class_write(FILE *out, const struct retain_result *result,
 				    const struct retained_class *class)
 {
@@ -197,7 +200,7 @@ static void text_retain_class_write(FILE *out, const struct retain_result *resul
 		write_module(out, class->module);
 }
 
-/* "+0x18 or +0x20". */
+/* Writes "+0x18 or +0x20". */
 static void write_fields(FILE *out, const struct retained_step *step)
 {
 	for (uint32_t i = 0; i < step->branches; i++) {
@@ -232,7 +235,7 @@ void text_retain_step_write(FILE *out, const struct retain_result *result,
 		fprintf(out, ", chain of %" PRIu32 "", step->repeated);
 }
 
-/* "chain of 4000: class A → class B"; "one of 99743 pointers in class dict". */
+/* Writes "chain of 4000: class A → class B"; "one of 99743 pointers in class dict". */
 static void write_pile(FILE *out, const struct retain_result *result,
 		       const struct retained_pile *pile)
 {
@@ -253,7 +256,7 @@ static void write_pile(FILE *out, const struct retain_result *result,
 	fputc('\n', out);
 }
 
-/* Steps of a recording are untrusted. */
+/* Bounds the value, because steps of a recording are untrusted. */
 static size_t turn_of(const struct retained_path *path, size_t at)
 {
 	size_t turn = path->steps.items[at].turn;
@@ -261,7 +264,7 @@ static size_t turn_of(const struct retained_path *path, size_t at)
 	return turn > 1 ? MIN(turn, path->steps.count - at) : 1;
 }
 
-/* A line for each step; those that take turns stand deeper. */
+/* Writes a line for each step; alternating steps are indented further. */
 static void write_steps(FILE *out, const struct retain_result *result,
 			const struct retained_path *path)
 {
@@ -318,11 +321,11 @@ char *text_retain_holder(const struct retain_result *result, const struct retain
 {
 	if (sample->root != RESULT_NONE)
 		return retain_root_text(&result->roots.items[sample->root]);
-	/* A block of which two scans disagreed is in no path. */
+	/* No path contains a block on which two scans disagreed. */
 	return strdup(sample->verdict == VERDICT_LOST ? "[unreachable]" : "[not settled]");
 }
 
-/* The first lines of a retain report: the process, how it was seen, how sure that is. */
+/* The first lines of a retain report: the process, the method, and its reliability. */
 
 #define NS_PER_MS 1e6
 #define MIB (1 << 20)
@@ -386,7 +389,7 @@ static void write_source(FILE *out, const struct retain_result *result)
 			numbers[NUMBER_BROKEN_FREE_LISTS]);
 }
 
-/* "generation 0: 12 objects with 672 B, 1.2 MiB free"; empty ones are left out. */
+/* Writes "generation 0: 12 objects with 672 B, 1.2 MiB free"; omits empty ones. */
 static void write_parts(FILE *out, const struct retained_runtime *runtime)
 {
 	char bytes[16], unused[16];
@@ -408,7 +411,7 @@ static void write_parts(FILE *out, const struct retained_runtime *runtime)
 		fputc('\n', out);
 }
 
-/* "copies by class loaders: com.shop.Plugin × 3 (of java.net.URLClassLoader)". */
+/* Writes "copies by class loaders: com.shop.Plugin × 3 (of java.net.URLClassLoader)". */
 static void write_copies(FILE *out, const struct retained_runtime *runtime)
 {
 	size_t count = 0;
@@ -428,7 +431,7 @@ static void write_copies(FILE *out, const struct retained_runtime *runtime)
 		fputc('\n', out);
 }
 
-/* "EventEmitter on 'data' has 1204 listeners of handler onData server.js:17". */
+/* Writes "EventEmitter on 'data' has 1204 listeners of handler onData server.js:17". */
 static void write_crowds(FILE *out, const struct retained_runtime *runtime)
 {
 	size_t count = 0;
@@ -604,7 +607,7 @@ static void write_total(FILE *out, const struct text_form *form, const char *lab
 		text_bytes(bytes, form, total->bytes), total->blocks, share(total->bytes, all));
 }
 
-/* One figure first: the evidence for it is below. */
+/* Writes one total first: the evidence is below. */
 static void write_lost(FILE *out, const struct text_form *form, const struct retain_result *result)
 {
 	struct retention_total lost = retain_result_lost(result);
@@ -749,7 +752,7 @@ static void write_change(FILE *out, const struct text_form *form,
 	chain_write(out, change);
 }
 
-/* As eventlog2html's table has them. */
+/* Writes a table like that of eventlog2html. */
 static int write_evolution(FILE *out, const struct retain_report *report)
 {
 	const struct retain_result *result = report->result;
@@ -782,7 +785,7 @@ static int write_evolution(FILE *out, const struct retain_report *report)
 	return 0;
 }
 
-/* Objects of a class that no root leads to, where all roots are known. */
+/* Returns the unreachable objects of a class, if all roots are known. */
 static uint64_t garbage_of(const struct retain_result *result, const struct retained_class *class)
 {
 	for (size_t i = 0; class->kind == CLASS_RUNTIME && i < result->runtimes.count; i++) {
@@ -844,7 +847,7 @@ void text_retain_path_write(FILE *out, const struct retain_result *result,
 	write_steps(out, result, path);
 }
 
-/* "class A ← class B, 3 to 200 times in turn"; a root as it is called. */
+/* Writes "class A ← class B, 3 to 200 times in turn"; or the name of a root. */
 static void write_referrer(FILE *out, const struct retain_result *result,
 			   const struct retained_referrer *row)
 {
@@ -886,7 +889,7 @@ void text_retain_referrers_write(FILE *out, const struct text_form *form,
 	}
 }
 
-/* For a class that was asked for. */
+/* Writes the referrers of a class that was requested. */
 static void write_referrers(FILE *out, const struct retain_report *report)
 {
 	const struct retained_path *path = &report->result->paths.items[0];
@@ -941,7 +944,7 @@ int text_retain_write(FILE *stream, const void *data)
 	return text_page_end(&page);
 }
 
-/* Changes between two runs: classes, and what roots retain. */
+/* -------- changes between two runs: classes, and retained sizes of roots */
 
 static void side_write(FILE *out, const char *name, int64_t number, const char *label,
 		       const struct retain_result *result)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Goroutines and virtual threads in `leakmon threads`: by where they wait and what created them. */
+/* Goroutines and virtual threads in `leakmon threads`: by wait location and creator. */
 #include <inttypes.h>
 
 #include "base/cleanup.h"
@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "output/text/text.h"
 
-#define GROUPS 20 /* beside those that grow */
+#define GROUPS 20 /* besides growing ones */
 #define NS_PER_S 1e9
 
 static void seconds_write(FILE *out, uint64_t ns)
@@ -17,7 +17,7 @@ static void seconds_write(FILE *out, uint64_t ns)
 	fputs(units_time(text, (double)ns / NS_PER_S), out);
 }
 
-/* "main.worker worker.go:31" */
+/* Writes "main.worker worker.go:31". */
 static void place_write(FILE *out, const struct frame *frame)
 {
 	if (!frame || !frame->function) {
@@ -72,7 +72,7 @@ static void growth_write(FILE *out, const struct text_form *form, const struct t
 	fprintf(out, "; %s%s\n", trend_verdict_name(growth->verdict), leaks ? style->plain : "");
 }
 
-/* Its stack is shown from the program's own call on. */
+/* Writes a group; its stack begins at the program's own call. */
 static void group_write(FILE *out, const struct text_form *form, const struct task_kind *kind,
 			const struct task_group *group)
 {
@@ -129,14 +129,14 @@ void text_goroutine_growth_write(FILE *out, const struct task_group *group)
 		fputs(": none has ended", out);
 }
 
-/* Of two processes, nobody knows more than that there are more of them. */
+/* Returns whether a group grows; between two processes, only the counts can be compared. */
 static bool grows(const struct task_group *group)
 {
 	return trend_is_suspect(group->growth.verdict) ||
 	       (group->growth.only_counts && group->count > group->growth.first_count);
 }
 
-/* Of a comparison, some are gone. */
+/* Returns the number of present groups; a comparison also lists groups that are gone. */
 static size_t present(const struct task_report *report)
 {
 	size_t count = report->left_groups;

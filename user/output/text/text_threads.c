@@ -15,9 +15,9 @@
 #define NS_PER_S UINT64_C(1000000000)
 #define NS_PER_MS UINT64_C(1000000)
 
-/* Holders of the pthread_t. */
+/* -------- holders of the pthread_t */
 
-/* Where in the root or block: offsets in a stack or a register say nothing. */
+/* Writes the offset in the root or block; offsets in a stack or a register are not meaningful. */
 static void offsets_write(FILE *out, const struct thread_holder *holder,
 			  const struct retained_path *path, const struct retained_root *root)
 {
@@ -77,7 +77,7 @@ static void holders_write(FILE *out, const struct thread_census *census,
 			group->holders.unknown, group->count);
 }
 
-/* Threads of a managed language that have ended, and what holds their objects. */
+/* Writes ended threads of a managed language, with the holders of their objects. */
 
 static void ended_write(FILE *out, const struct thread_report *report,
 			const struct retain_result *result, const struct retained_path *path)
@@ -119,7 +119,7 @@ static void all_ended_write(FILE *out, const struct thread_report *report,
 	}
 }
 
-/* Whose objects are held; each class has one path that is not `also`. */
+/* Returns the number of held objects; each class has one path without `also`. */
 static uint64_t ended_count(const struct thread_holding *holding)
 {
 	uint64_t count = 0;
@@ -133,7 +133,7 @@ static uint64_t ended_count(const struct thread_holding *holding)
 	return count;
 }
 
-/* In the first line: of a managed language's threads, "0 dead" of the native ones says nothing. */
+/* Writes managed threads into the first line, where "0 dead" native ones would mislead. */
 static void managed_write(FILE *out, const struct thread_census *census)
 {
 	if (census->holding && !census->holding->err && census->managed)
@@ -236,12 +236,12 @@ static void group_write(FILE *out, const struct thread_report *report,
 		dead_write(out, report, &census->dead.items[group->first + i]);
 }
 
-/* Living threads: a line for each group, and one for each place where its threads wait. */
+/* Live threads: a line for each group, and one for each of its wait locations. */
 
 #define LIVE_SHOWN 10
 #define WAITS_SHOWN 2
 
-/* "pool_grow server.c:88 ← main": the first frame that is the user's, and its caller. */
+/* Writes "pool_grow server.c:88 ← main": the program's first own frame, and its caller. */
 static void label_write(FILE *out, const struct frames *frames)
 {
 	_cleanup_free_ char *text = NULL;
@@ -395,7 +395,7 @@ static void everywhere_write(FILE *out, const struct thread_report *report)
 	fputc('\n', out);
 }
 
-/* Whether there is a process with threads of its own. */
+/* Returns whether any process has native threads of its own. */
 static bool is_native(const struct thread_report *report)
 {
 	for (size_t i = 0; i < report->processes.count; i++) {

@@ -11,9 +11,9 @@
 #include "output/text/text.h"
 #include "output/output.h"
 
-/* Sites of an escalation. */
+/* -------- sites of an escalation */
 
-/* Findings of an escalation, below its process. */
+/* Writes the findings of an escalation, below its process. */
 static void sites_write(FILE *out, const struct triage_sites *sites)
 {
 	const struct report_process *process = sites->process;
@@ -41,7 +41,7 @@ static void sites_write(FILE *out, const struct triage_sites *sites)
 	}
 }
 
-/* The call stacks at which a suspect's growth was sampled, and what to run to see more. */
+/* -------- sampled call stacks of a suspect's growth, and the command for details */
 
 static void amount_format(char text[32], enum quantity kind, double amount)
 {
@@ -118,7 +118,7 @@ static void triage_samples_write(FILE *out, const struct text_form *form,
 	fprintf(out, "         next: %s\n", triage_samples_next(entry, next));
 }
 
-/* Triage for people: one row per process, what grows on top, with its evidence below the row. */
+/* -------- triage for people: one row per process, growing ones first, with evidence below */
 
 static void count_write(FILE *out, double count, int width)
 {
@@ -166,7 +166,7 @@ void text_triage_evidence_write(FILE *out, const struct growth *growth)
 		evidence->by_troughs ? ", below ups and downs" : "");
 }
 
-/* Why it is called so. */
+/* Writes the evidence for the verdict. */
 static void evidence_write(FILE *out, const struct text_style *style, const struct growth *growth)
 {
 	fprintf(out, "         %s", style->dim);
@@ -210,7 +210,7 @@ static void managed_write(FILE *out, const struct text_style *style,
 	fprintf(out, "%s\n", style->plain);
 }
 
-/* An entry beyond its row: evidence, stacks, the next command. */
+/* Writes details of an entry below its row: evidence, stacks, the next command. */
 static void details_write(FILE *out, const struct text_form *form, const struct triage_entry *entry)
 {
 	const struct text_style *style = &text_styles[form->colour];
@@ -274,7 +274,7 @@ static void entries_write(FILE *out, const struct triage_report *report,
 	text_triage_hidden_write(out, entries);
 }
 
-/* Services that do not grow say nothing that their processes do not say. */
+/* Writes groups; services that do not grow would only repeat their processes. */
 static void groups_write(FILE *out, const struct triage_report *report)
 {
 	struct triage_entries shown = {.count = 0};
@@ -320,7 +320,7 @@ static void cost_write(FILE *out, const struct triage_report *report)
 		triage_cost_text(report, used), probes, 100 * report->budget_limit,
 		100 * report->budget_used,
 		report->budget_used > report->budget_limit ? ", saved up" : "", resident);
-	/* One line of TEXT_WIDTH columns holds no more. */
+	/* A line of TEXT_WIDTH columns has no room for more. */
 	if (report->form.verbose)
 		fprintf(out, "; polled every %.3g s", report->poll_interval_s);
 	fputc('\n', out);
@@ -346,7 +346,7 @@ static void time_left_write(FILE *out, const struct time_left *left)
 		units_time(high, left->high));
 }
 
-/* "near a limit: 92 % of 64.0 MiB (memory.max of /kubepods/...), ..." */
+/* Writes "near a limit: 92 % of 64.0 MiB (memory.max of /kubepods/...), ...". */
 static void limit_write(FILE *out, const struct triage_report *report,
 			const struct triage_limit *near)
 {

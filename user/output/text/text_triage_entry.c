@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Columns of a suspect that the table, the short one and the terminal have. */
+/* Columns of a suspect, shared by the table, the short table and the terminal. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 #include "base/units.h"
 #include "output/text/text.h"
 
-/* A change of a group's part that is worth a word. */
+/* Smaller changes of a group's part are not mentioned. */
 #define PART_WORTH_BYTES (64 << 10)
 
-/* The doubt first: a column is short, and a name may be long. */
+/* Puts the doubt first, because a column is short, and a name may be long. */
 static void doubted_place(char text[TRIAGE_PLACE_SIZE], const struct container *container)
 {
 	const struct container_claims *claims = &container->claims;
@@ -25,7 +25,7 @@ static void doubted_place(char text[TRIAGE_PLACE_SIZE], const struct container *
 			 claims->name ? claims->name : container->id);
 }
 
-/* A generated name says little: what it is below comes first. */
+/* Puts the parent before a generated name, which is not meaningful. */
 #define HASH_DIGITS_MIN 16
 #define HASH_DIGITS_SHOWN 6
 
@@ -78,7 +78,7 @@ char *text_triage_rate(char text[TRIAGE_RATE_SIZE], enum quantity kind, double p
 	return text;
 }
 
-/* "~" before it: of so far; "-": it does not grow. Returns text. */
+/* Formats growth: "~" precedes an early estimate; "-": it does not grow. Returns text. */
 #define TRIAGE_GROWTH_SIZE (TRIAGE_RATE_SIZE + 1)
 static char *growth_text(char text[TRIAGE_GROWTH_SIZE], const struct growth *growth)
 {
@@ -94,8 +94,8 @@ static char *growth_text(char text[TRIAGE_GROWTH_SIZE], const struct growth *gro
 }
 
 /*
- * What a line from bottom to top stands for at least. All rows share it, so that one that hardly
- * moves looks flat beside one that grows; of a suspect what grows is all that matters.
+ * Returns the minimum range of a line's height. All rows share it, so that a nearly constant one
+ * looks flat beside a growing one; for a suspect only the growth matters.
  */
 #define SPARK_SHARE 0.05f
 static float spark_range(const struct triage_entry *entry, float high)

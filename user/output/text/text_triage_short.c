@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Triage as it fits a screen: a row for each process, and for a suspect one line with the user's
+ * Triage that fits a screen: a row for each process, and for a suspect one line with the program's
  * function and the next command. `-v` shows the evidence instead (text_triage.c).
  */
 #include <inttypes.h>
@@ -16,14 +16,14 @@
 
 #define INDENT 9
 #define SPARK_WIDTH 12
-/* For a group. */
+/* Parts of a group to show. */
 #define PARTS_SHOWN 2
-/* For a suspect's line, before the command: nothing less says anything. */
+/* Minimum columns of a suspect's line before the command. */
 #define SAID_MIN 20
-/* A share of the growth is an estimate. */
+/* A share of growth is an estimate: above this it exceeds 100 %. */
 #define SHARE_NOISE 1.1
 
-/* The line of a suspect: where it grows, as well as that is known. */
+/* -------- the line of a suspect: the best known location of its growth */
 
 static void tracked_print(FILE *out, const struct triage_sites *sites)
 {
@@ -66,7 +66,7 @@ static void profiled_print(FILE *out, const struct profile_report_process *proce
 	text_code_print(out, &process->sites.items[0].frames, LABEL_SHORT);
 }
 
-/* Pages that came while others went make more than the growth. */
+/* Pages that came while others were freed can exceed the growth. */
 static void share_print(FILE *out, double share)
 {
 	if (share > SHARE_NOISE)
@@ -104,7 +104,7 @@ static void sampled_print(FILE *out, const struct triage_samples *sampled)
 	}
 }
 
-/* The command in what is said of a tool: what stands between the first backticks. */
+/* Prints the command in a tool's description: the text between the first backticks. */
 static void tool_print(FILE *out, const char *tool)
 {
 	const char *begin = strchr(tool, '`');
@@ -127,7 +127,7 @@ static void managed_print(FILE *out, const struct triage_entry *entry)
 	tool_print(out, runtime_label_tool(&managed->runtime, entry->pid, tool));
 }
 
-/* "+600 goroutines, none ended: main.worker worker.go:31 ← main.spawn" */
+/* Prints "+600 goroutines, none ended: main.worker worker.go:31 ← main.spawn". */
 static void goroutines_print(FILE *out, const struct triage_entry *entry)
 {
 	const struct task_group *group = entry->goroutines;
@@ -223,9 +223,9 @@ static void suspect_write(FILE *out, const struct text_style *style,
 	fprintf(out, "%s\n", style->plain);
 }
 
-/* Rows. */
+/* -------- rows */
 
-/* A long verdict takes its room. */
+/* A long verdict takes room from the sparkline. */
 static void spark_write(FILE *out, const struct triage_entry *entry)
 {
 	unsigned char heights[TRIAGE_SPARK_POINTS];

@@ -642,25 +642,21 @@ void core_warn(const struct core *core)
 	if (gaps->cut_packed)
 		log_warning("the compressed core file is cut off: its end could not be unpacked");
 	if (gaps->cut_bytes)
-		log_warning("the core file is cut off: %llu bytes of memory are missing, and with "
-			    "them any pointers there (ulimit -c; systemd-coredump: "
-			    "ProcessSizeMax, ExternalSizeMax)",
-			    (unsigned long long)gaps->cut_bytes);
+		log_warning(
+			"the core file is cut off: %llu bytes and their pointers are missing (ulimit -c; systemd-coredump: ProcessSizeMax, ExternalSizeMax)",
+			(unsigned long long)gaps->cut_bytes);
 	if (gaps->unsaved_bytes)
-		log_warning("%llu bytes of the process's own memory were not dumped, and with them "
-			    "any pointers there (/proc/PID/coredump_filter, "
-			    "MADV_DONTDUMP)",
-			    (unsigned long long)gaps->unsaved_bytes);
+		log_warning(
+			"%llu bytes of the process's own memory were not dumped, and with them any pointers there (/proc/PID/coredump_filter, MADV_DONTDUMP)",
+			(unsigned long long)gaps->unsaved_bytes);
 	if (gaps->missing_files + gaps->other_files)
-		log_warning("%zu of its files with code cannot be found, and %zu are of another "
-			    "build, as %s: their variables and functions have no names, and "
-			    "threads are not known from it; give --exe, or --sysroot",
-			    gaps->missing_files, gaps->other_files, example ? example : "?");
+		log_warning(
+			"%zu of its files with code cannot be found, and %zu are of another build, as %s: give --exe/--sysroot",
+			gaps->missing_files, gaps->other_files, example ? example : "?");
 	if (gaps->unchecked_files)
-		log_warning("the core file lacks the first page of %zu files (bit 4 of "
-			    "/proc/PID/coredump_filter): that those here are of the same build is "
-			    "taken for granted",
-			    gaps->unchecked_files);
+		log_warning(
+			"the core file lacks the first page of %zu files (coredump_filter bit 4): assuming that the files here match",
+			gaps->unchecked_files);
 }
 
 static const char *why_not(int error)

@@ -224,9 +224,9 @@ static void note_silent(const struct open_request *request, struct silent silent
 	silent.until_ns = monotonic_ns() + LEFT_ALONE_NS;
 	if (place)
 		*place = silent;
-	log_warning("%s: the file system did not answer within %d s: its files are skipped for a "
-		    "minute",
-		    request->path, (int)(DEADLINE_NS / 1000 / MILLISECOND_NS));
+	log_warning(
+		"%s: the file system did not answer within %d s: its files are skipped for a minute",
+		request->path, (int)(DEADLINE_NS / 1000 / MILLISECOND_NS));
 }
 
 static int start(void)

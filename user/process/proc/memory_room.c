@@ -182,10 +182,10 @@ int memory_room_check(uint64_t bytes, const char *purpose)
 	room_find(&room);
 	if (room.bytes >= bytes)
 		return 0;
-	log_error("%s needs about %llu MB, and the memory cgroup %.1000s, limited to %llu MB, "
-		  "leaves %llu: raise its limit, or start leakmon in another cgroup",
-		  purpose, (unsigned long long)(bytes >> 20), room.directory,
-		  (unsigned long long)(room.limit >> 20), (unsigned long long)(room.bytes >> 20));
+	log_error(
+		"%s needs about %llu MB, and the memory cgroup %.1000s (limit %llu MB) leaves %llu: raise it, or move leakmon",
+		purpose, (unsigned long long)(bytes >> 20), room.directory,
+		(unsigned long long)(room.limit >> 20), (unsigned long long)(room.bytes >> 20));
 	return -ENOMEM;
 }
 

@@ -340,8 +340,7 @@ int pid_namespace_check(void)
 {
 	if (!pid_namespace_is_own())
 		return 0;
-	log_error("leakmon runs in its own PID namespace and cannot distinguish its processes from "
-		  "the kernel's numbers; run it in the host's (docker: --pid=host, Kubernetes: "
-		  "hostPID: true)");
+	log_error(
+		"leakmon has its own PID namespace, but the kernel reports the host's PIDs; share it (docker: --pid=host, Kubernetes: hostPID: true)");
 	return -EOPNOTSUPP;
 }

@@ -274,10 +274,10 @@ static bool explain_claim(const struct unmatched *unmatched)
 		if (!container || !word_is_claimed(unmatched->kind, unmatched->word, container))
 			continue;
 		claimed = true;
-		log_error("%s %.200s: PID %d claims that name, and it is unproven: %s; if it is "
-			  "the one you mean, choose it by --pid, --cgroup or --container ID",
-			  kinds[unmatched->kind].option, unmatched->word, pid,
-			  container_doubt_reason(container));
+		log_error(
+			"%s %.200s: PID %d claims that name, and it is unproven: %s; choose it by --pid, --cgroup or --container ID",
+			kinds[unmatched->kind].option, unmatched->word, pid,
+			container_doubt_reason(container));
 	}
 	container_cache_free(containers);
 	return claimed;

@@ -80,9 +80,9 @@ static _Noreturn void give_up(pid_t task)
 {
 	/* Restores top's terminal for the message. */
 	fatal_signal_act_last();
-	log_error("reading the memory of process %d has not ended for %u s: its pages are on a "
-		  "userfaultfd or a FUSE file system that does not answer; leave it out, or end it",
-		  task, limit_seconds());
+	log_error(
+		"process %d: reading its memory has taken %u s (silent userfaultfd or FUSE): exclude or end it",
+		task, limit_seconds());
 	interrupt_end(EXIT_ERROR);
 }
 
@@ -249,10 +249,9 @@ static void leave_out(pid_t task, long number)
 		.until_ns = monotonic_ns() + LEFT_OUT_MINUTES * UINT64_C(60000000000),
 	};
 	pthread_mutex_unlock(&state.lock);
-	log_warning("reading the memory of process %d has not ended for %u s: its pages are on a "
-		    "userfaultfd or a FUSE file system that does not answer; its memory is not "
-		    "read for %d minutes",
-		    task, limit_seconds(), LEFT_OUT_MINUTES);
+	log_warning(
+		"process %d: reading its memory has taken %u s (silent userfaultfd or FUSE): not read for %d minutes",
+		task, limit_seconds(), LEFT_OUT_MINUTES);
 }
 
 static long call_aside(struct slot *slot, pid_t task, long number, const long arguments[6])

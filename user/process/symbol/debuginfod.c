@@ -566,9 +566,9 @@ int debug_file_fetch(const struct debug_request *request, struct debug_descripti
 		return TAKE_FD(fd);
 	if (is_the_one(request, fd, found))
 		return TAKE_FD(fd);
-	log_warning("debuginfod: the fetched debug file of %s is another one, or none: it is "
-		    "not used",
-		    request->path);
+	log_warning(
+		"debuginfod: the fetched debug file of %s is another one, or none: it is not used",
+		request->path);
 	return -ENOENT;
 }
 

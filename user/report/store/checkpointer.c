@@ -95,14 +95,14 @@ static int ask(struct checkpointer *checkpointer, bool waited)
 static void complain(struct checkpointer *checkpointer, int error, bool overfull)
 {
 	if (error && error != checkpointer->reported)
-		log_error("snapshots stay in %s-wal, where they are safe, because %s cannot take "
-			  "them: %s%s",
-			  checkpointer->path, checkpointer->path, strerror(-error),
-			  error == -ENOSPC ? "; make room, and it goes on" : "");
+		log_error(
+			"snapshots stay in %s-wal, where they are safe, because %s cannot take them: %s%s",
+			checkpointer->path, checkpointer->path, strerror(-error),
+			error == -ENOSPC ? "; make room, and it goes on" : "");
 	else if (!error && overfull && !checkpointer->overfull)
-		log_warning("%s-wal has grown to %d MB: the disk is too slow, or somebody has "
-			    "been reading the recording for long; snapshots wait for it now",
-			    checkpointer->path, CHECKPOINT_PAGES_MAX * 4096 / 1000000);
+		log_warning(
+			"%s-wal has grown to %d MB: slow disk, or a reader holds the recording; snapshots wait for it",
+			checkpointer->path, CHECKPOINT_PAGES_MAX * 4096 / 1000000);
 	checkpointer->reported = error;
 	checkpointer->overfull = overfull;
 }

@@ -223,9 +223,9 @@ int profile_recorder_append(struct profile_recorder *recorder, const struct prof
 
 	if (error) {
 		recorder->missed++;
-		log_error("this profile is not in the recording %s: %s (%s); what was in it still "
-			  "is",
-			  recorder->path, strerror(-error), sqlite3_errmsg(recorder->database));
+		log_error(
+			"this profile is not in the recording %s: %s (%s); what was in it still is",
+			recorder->path, strerror(-error), sqlite3_errmsg(recorder->database));
 		return error;
 	}
 	recorder->count++;

@@ -218,10 +218,9 @@ static int recording_open_database(struct recording *recording)
 	recording_begin(recording);
 	error = open_somehow(recording);
 	if (error == -EROFS) {
-		log_error("cannot read %s: snapshots not yet moved into it are in %s-wal, "
-			  "and this directory cannot be written to: copy both files to one that "
-			  "can, and name that copy",
-			  recording->path, recording->path);
+		log_error(
+			"cannot read %s: %s-wal has newer snapshots, and the directory is not writable: copy both files to a writable one",
+			recording->path, recording->path);
 		return error;
 	}
 	if (error && error != -EUCLEAN)
@@ -370,9 +369,9 @@ static int64_t age_ns(const struct moments *moments, const struct moment *moment
 
 static int begins_later(const struct moments *moments)
 {
-	log_error("%s begins later than that: its first %s is number %llu, see "
-		  "`leakmon report FILE --at first`",
-		  moments->path, moments->what, (unsigned long long)moments->list.items[0].number);
+	log_error(
+		"%s begins later than that: its first %s is number %llu, see `leakmon report FILE --at first`",
+		moments->path, moments->what, (unsigned long long)moments->list.items[0].number);
 	return -ENOENT;
 }
 
@@ -423,9 +422,9 @@ static int find(const struct moments *moments, const char *at, size_t *position)
 	/* Includes the whole of the named second. */
 	if (parse_time(moments, at, &seconds))
 		return find_time(moments, (int64_t)seconds * NS_PER_S + NS_PER_S - 1, position);
-	log_error("`%s` is no %s of %s: give its number, a label, `first`, `last`, a time such as "
-		  "13:00, '2026-11-20 13:00' or -10min",
-		  at, moments->what, moments->path);
+	log_error(
+		"`%s` is no %s of %s: give a number, a label, `first`, `last`, or a time: 13:00, '2026-11-20 13:00', -10min",
+		at, moments->what, moments->path);
 	return -EINVAL;
 }
 
@@ -470,9 +469,9 @@ int recording_find_profile(const struct recording *recording, const char *at, si
 	int error = 0;
 
 	if (!recording->profiles.count) {
-		log_error("%s holds no profile: `leakmon record --profile -p PID -o FILE` makes "
-			  "some",
-			  recording->path);
+		log_error(
+			"%s holds no profile: `leakmon record --profile -p PID -o FILE` makes some",
+			recording->path);
 		return -ENOENT;
 	}
 	for (size_t i = 0; i < recording->profiles.count && !error; i++) {
@@ -494,9 +493,9 @@ int recording_find_goroutines(const struct recording *recording, const char *at,
 	int error = 0;
 
 	if (!recording->goroutines.count) {
-		log_error("%s holds no goroutines: `leakmon record -p PID -o FILE` of a Go program "
-			  "makes some",
-			  recording->path);
+		log_error(
+			"%s holds no goroutines: `leakmon record -p PID -o FILE` of a Go program makes some",
+			recording->path);
 		return -ENOENT;
 	}
 	for (size_t i = 0; i < recording->goroutines.count && !error; i++) {
@@ -516,9 +515,9 @@ int recording_find_retain(const struct recording *recording, const char *at, siz
 	int error = 0;
 
 	if (!recording->retains.count) {
-		log_error("%s holds no run of `leakmon retain`: `leakmon retain -p PID -o %s` adds "
-			  "one",
-			  recording->path, recording->path);
+		log_error(
+			"%s holds no run of `leakmon retain`: `leakmon retain -p PID -o %s` adds one",
+			recording->path, recording->path);
 		return -ENOENT;
 	}
 	for (size_t i = 0; i < recording->retains.count && !error; i++) {

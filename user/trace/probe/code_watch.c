@@ -308,17 +308,17 @@ void code_explain(pid_t pid, const char *path, int error, enum code_fault fault)
 	if (error == -ESRCH)
 		return;
 	if (error != -EOPNOTSUPP)
-		log_error("the code of process %d cannot be compared with %s: %s; without that a "
-			  "probe may kill it; skipped (is kernel.yama.ptrace_scope 3?)",
-			  pid, path, strerror(-error));
+		log_error(
+			"code of process %d cannot be compared with %s: %s; skipped, as a probe may kill it (kernel.yama.ptrace_scope 3?)",
+			pid, path, strerror(-error));
 	else if (fault == CODE_MOVED)
-		log_error("process %d has moved code of %s to other memory (huge pages?): the "
-			  "kernel can set no probe there; skipped",
-			  pid, path);
+		log_error(
+			"process %d has moved code of %s to other memory (huge pages?): the kernel can set no probe there; skipped",
+			pid, path);
 	else
-		log_error("process %d has changed code of %s in its memory (a hook? a hot patch?): "
-			  "a probe there would kill it; skipped",
-			  pid, path);
+		log_error(
+			"process %d has changed code of %s (a hook, a hot patch?): skipped, as a probe would kill it",
+			pid, path);
 }
 
 int code_watch_add(struct code_watch *watch, struct code_file *file)
@@ -363,10 +363,10 @@ static void raise_fault(struct code_watch *watch, const struct code_file *file,
 	_Static_assert(ARRAY_SIZE(words) == CODE_FAULT_MAX_, "words for every fault");
 
 	if (!(watch->faults & 1u << fault))
-		log_warning("process %d %s %s: calls there are not seen%s; its numbers are inexact "
-			    "from now on",
-			    watch->pid, words[fault], file->path,
-			    fault == CODE_UNPROBED ? " until probes are set again" : "");
+		log_warning(
+			"process %d %s %s: calls there are not seen%s; its numbers are inexact from now on",
+			watch->pid, words[fault], file->path,
+			fault == CODE_UNPROBED ? " until probes are set again" : "");
 	watch->faults |= 1u << fault;
 }
 

@@ -474,9 +474,9 @@ bool feature_probe_explain_missing(void)
 	const char *missing = feature_probe_missing();
 
 	if (missing)
-		log_error("this kernel has no %s, which tracking needs; `memory`, `retain "
-			  "--census` and `triage --no-stacks` do without",
-			  missing);
+		log_error(
+			"this kernel has no %s, which tracking needs; `memory`, `retain --census` and `triage --no-stacks` do without",
+			missing);
 	return missing;
 }
 
@@ -500,9 +500,9 @@ int feature_probe_run(struct kernel_features *features, enum attach_method metho
 		return error;
 	error = self_fd < 0 ? -errno : target_offset(self_fd, &offset);
 	if (error) {
-		log_error("cannot read my own executable through /proc/self/exe: %s; is /proc "
-			  "mounted?",
-			  strerror(-error));
+		log_error(
+			"cannot read my own executable through /proc/self/exe: %s; is /proc mounted?",
+			strerror(-error));
 		return error;
 	}
 	error = choose_method(&trials, method, &features->method);

@@ -67,14 +67,13 @@ static void say_what_is_missing(const bool *works)
 {
 	for (size_t i = 0; i < LM_KERNEL_MAX_; i++) {
 		if (!works[i])
-			log_warning("this kernel's tracepoints of %s are not those that leakmon "
-				    "knows: they are left out",
-				    group_names[i]);
+			log_warning(
+				"this kernel's tracepoints of %s are not those that leakmon knows: they are left out",
+				group_names[i]);
 	}
 	if (!works[RCU])
-		log_info("this kernel does not report what kfree_rcu frees in bulk "
-			 "(CONFIG_RCU_TRACE): "
-			 "such memory looks outstanding until its address is used again");
+		log_info(
+			"this kernel does not report bulk frees of kfree_rcu (CONFIG_RCU_TRACE): that memory looks outstanding until its address is reused");
 }
 
 static void set_up(struct kernel_bpf *skeleton, const struct loader_config *config)

@@ -545,21 +545,18 @@ int loader_explain(int error, const struct loader_config *config)
 	if (feature_probe_explain_missing())
 		return error;
 	if (stat("/sys/kernel/btf/vmlinux", &status)) {
-		log_error("this kernel has no type information (/sys/kernel/btf/vmlinux): leakmon "
-			  "cannot read kernel structures; use a kernel built with "
-			  "CONFIG_DEBUG_INFO_BTF=y, as Debian's are");
+		log_error(
+			"this kernel has no type information (/sys/kernel/btf/vmlinux): use a kernel with CONFIG_DEBUG_INFO_BTF=y, as Debian's are");
 	} else if (error == -ENOMEM || error == -E2BIG) {
-		log_error("the kernel refused memory for the maps: about %llu MiB were asked for "
-			  "--max-blocks %llu and --max-sites %u; ask for less, or raise the memory "
-			  "limit of this cgroup",
-			  (unsigned long long)(memory_asked(config) >> 20),
-			  (unsigned long long)config->max_blocks, config->max_sites);
+		log_error(
+			"no memory for the maps: %llu MiB for --max-blocks %llu and --max-sites %u; lower them, or raise the cgroup's limit",
+			(unsigned long long)(memory_asked(config) >> 20),
+			(unsigned long long)config->max_blocks, config->max_sites);
 	} else if (error == -EPERM) {
 		privileges_explain();
 	} else if (!privileges_explain_lockdown()) {
 		log_error(
-			"this kernel refused leakmon's BPF programs (%s); -v shows its own words: "
-			"please report them, with `uname -r`",
+			"this kernel refused leakmon's BPF programs (%s); -v shows its own words: please report them, with `uname -r`",
 			strerror(-error));
 	}
 	return error;

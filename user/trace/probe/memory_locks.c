@@ -56,10 +56,9 @@ int memory_locks_check(void)
 		return 0;
 	}
 	if (locked != told)
-		log_error("the memory of process %d is locked, and stays so: while a probe is set, "
-			  "every fork of this machine would wait for it. No probe is set before it "
-			  "ends, or some minutes after it goes on",
-			  locked);
+		log_error(
+			"memory of process %d stays locked: no probe is set until it ends or continues, because every fork would wait",
+			locked);
 	told = locked;
 	return -EDEADLK;
 }

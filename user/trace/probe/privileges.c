@@ -111,9 +111,8 @@ bool privileges_explain_lockdown(void)
 {
 	if (!is_confidential())
 		return false;
-	log_error("kernel lockdown (confidentiality) lets no BPF program read kernel memory, which "
-		  "leakmon's must: boot with lockdown=integrity or none. `memory`, `retain "
-		  "--census` and `triage --no-stacks` need no BPF");
+	log_error(
+		"kernel lockdown (confidentiality) hides kernel memory from BPF: boot with lockdown=integrity, or use `memory`, `retain --census` or `triage --no-stacks`");
 	return true;
 }
 
@@ -123,21 +122,19 @@ void privileges_explain(void)
 
 	privileges_missing(PRIVILEGES_TO_TRACK, missing, sizeof(missing));
 	if (!privileges_count())
-		log_error("not permitted: %s missing; %s (`retain --census` and `memory` need no "
-			  "BPF)",
-			  missing, privileges_remedy());
+		log_error(
+			"not permitted: %s missing; %s (`retain --census` and `memory` need no BPF)",
+			missing, privileges_remedy());
 	else if (missing[0])
-		log_error("not permitted: %s missing; run as root, or give the binary the "
-			  "capabilities (setcap cap_bpf,cap_perfmon,cap_sys_ptrace,"
-			  "cap_checkpoint_restore+ep)",
-			  missing);
+		log_error(
+			"not permitted: %s missing; run as root, or give the binary the capabilities (setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_checkpoint_restore+ep)",
+			missing);
 	else
-		log_error("not permitted, although no required capability is missing: %sa security "
-			  "module, a seccomp profile or kernel lockdown refuses BPF; -v shows the "
-			  "kernel's own words",
-			  effective_capabilities() & 1ull << CAP_SYS_ADMIN
-				  ? ""
-				  : "a kernel before 6.6 also asks for CAP_SYS_ADMIN; or ");
+		log_error(
+			"not permitted despite all capabilities: %sa security module, a seccomp profile or kernel lockdown refuses BPF; -v shows details",
+			effective_capabilities() & 1ull << CAP_SYS_ADMIN
+				? ""
+				: "a kernel before 6.6 also asks for CAP_SYS_ADMIN; or ");
 }
 
 void privileges_print(FILE *out, enum privilege_use use)

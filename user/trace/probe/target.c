@@ -163,14 +163,14 @@ static int probes_check(const struct probe_plan *plan, const char *path, bool *l
 			continue;
 		*left_out = true;
 		if (call_shapes[function->shape].throws) {
-			log_warning("%s%s in %s is not probed: %s; the blocks that it gives are "
-				    "not seen",
-				    prefix, function->name, path, point->placement.reason);
+			log_warning(
+				"%s%s in %s is not probed: %s; the blocks that it gives are not seen",
+				prefix, function->name, path, point->placement.reason);
 			continue;
 		}
-		log_error("%s%s in %s cannot be probed without risk to the process: %s; it is left "
-			  "alone",
-			  prefix, function->name, path, point->placement.reason);
+		log_error(
+			"%s%s in %s cannot be probed without risk to the process: %s; it is left alone",
+			prefix, function->name, path, point->placement.reason);
 		return -EOPNOTSUPP;
 	}
 	return 0;
@@ -358,14 +358,13 @@ static int explain_unopened(struct target *target, const struct target_config *c
 	mapped_files_add(&target->seen, mapping);
 	target->gaps |= 1u << TARGET_GAP_FILE;
 	if (error == -ENOENT || error == -ESTALE)
-		log_warning("%s is not probed: it was deleted or replaced, and without "
-			    "CAP_CHECKPOINT_RESTORE it cannot be opened; if it is an allocator, "
-			    "its blocks are not seen",
-			    path);
+		log_warning(
+			"%s is not probed: deleted or replaced, it needs CAP_CHECKPOINT_RESTORE to open; an allocator's blocks are not seen",
+			path);
 	else
-		log_warning("%s is not probed: it could not be opened: %s; if it is an allocator, "
-			    "its blocks are not seen",
-			    path, strerror(-error));
+		log_warning(
+			"%s is not probed: it could not be opened: %s; if it is an allocator, its blocks are not seen",
+			path, strerror(-error));
 	return 0;
 }
 
@@ -483,10 +482,9 @@ static int check_code(struct target *target, const struct visited_file *file,
 static void leave_out(struct target *target, const struct visited_file *file)
 {
 	target->code.faults |= 1u << CODE_MOVED;
-	log_warning("process %d has moved code of %s to other memory (huge pages?), or runs it in "
-		    "its own way: the kernel can set no probe there, and its calls are not "
-		    "seen",
-		    target->pid, file->mapping->path);
+	log_warning(
+		"process %d has moved code of %s (huge pages?), or runs it specially: no probe is possible; calls are missed",
+		target->pid, file->mapping->path);
 }
 
 static int explain_attach(struct target *target, const char *path, int error)
@@ -520,10 +518,9 @@ static int refuse_copy(struct target *target, const struct visited_file *file)
 	if (!file_opener_made(file->fd))
 		return 0;
 	target->gaps |= 1u << TARGET_GAP_FUNCTION;
-	log_error("%s is on a FUSE file system, which can hold up every fork of this machine while "
-		  "a probe is set: process %d gets none there. `leakmon memory` and `leakmon "
-		  "retain --census` need none",
-		  file->mapping->path, target->pid);
+	log_error(
+		"%s is on a FUSE file system (a fork hazard): process %d is not probed; use `memory` or `retain --census`",
+		file->mapping->path, target->pid);
 	return -EOPNOTSUPP;
 }
 
@@ -722,9 +719,9 @@ static void choose_means(struct attaching *attaching)
 		    count_places(attaching, USDT_ALLOCATE);
 
 	if (target->means == TARGET_ALLOCATOR && usdt)
-		log_info("process %d has loaded code that samples itself (otel_memory); its "
-			 "allocator is still tracked: attach again to use the samples",
-			 target->pid);
+		log_info(
+			"process %d has loaded code that samples itself (otel_memory); its allocator is still tracked: attach again to use the samples",
+			target->pid);
 	if (target->means != TARGET_UNDECIDED)
 		return;
 	if (usdt)
@@ -842,19 +839,18 @@ static void explain_file(const struct target_file *file)
 		log_error("  %s", file->path);
 		return;
 	}
-	log_error("  %s is linked statically and stripped: no allocator can be found in it, since "
-		  "nothing says where its functions are; run a build that keeps its symbols "
-		  "(`strip --strip-debug` does)",
-		  file->path);
+	log_error(
+		"  %s is linked statically and stripped: no allocator can be found in it; run an unstripped build (or `strip --strip-debug`)",
+		file->path);
 }
 
 void target_explain_nothing(const struct target *target, const struct target_config *config)
 {
-	log_error("process %d has no allocator that leakmon knows%s%s%s; looked for %smalloc, "
-		  "%sfree and their kin in:",
-		  target->pid, config->object ? " in " : "", config->object ? config->object : "",
-		  target->files.count ? "" : " (no such file is mapped)", config->symbol_prefix,
-		  config->symbol_prefix);
+	log_error(
+		"process %d has no allocator that leakmon knows%s%s%s; looked for %smalloc, %sfree and their kin in:",
+		target->pid, config->object ? " in " : "", config->object ? config->object : "",
+		target->files.count ? "" : " (no such file is mapped)", config->symbol_prefix,
+		config->symbol_prefix);
 	for (size_t i = 0; i < target->files.count; i++)
 		explain_file(&target->files.items[i]);
 	log_error("for an allocator with other names, give -O FILE -S PREFIX");
@@ -964,9 +960,7 @@ static int check_status(pid_t pid, const struct process_status *status,
 {
 	if (status->state == 'Z' && status->threads > 1) {
 		log_error(
-			"the main thread of process %d has ended while other threads go on: the "
-			"kernel offers no way to attach to what is left; watch it from its start, "
-			"or at least from before that",
+			"the main thread of process %d has ended: the kernel cannot attach to the others; watch it from its start",
 			pid);
 		return -EOPNOTSUPP;
 	}
@@ -976,9 +970,9 @@ static int check_status(pid_t pid, const struct process_status *status,
 		return -ESRCH;
 	}
 	if (status->tracer_pid) {
-		log_error("process %d is traced by process %d (a debugger, strace, ...): two sets "
-			  "of breakpoints can kill it; skipped: end the tracer first",
-			  pid, status->tracer_pid);
+		log_error(
+			"process %d is traced by process %d: two sets of breakpoints can kill it; skipped: end the tracer first",
+			pid, status->tracer_pid);
 		return -EBUSY;
 	}
 	/* Without privileges nothing was tried, and nothing will be probed. */
@@ -990,17 +984,14 @@ static int check_status(pid_t pid, const struct process_status *status,
 	}
 	if (status->seccomp && !config->features.seccomp_safe) {
 		log_error(
-			"process %d runs under a seccomp filter, and on this kernel a return probe "
-			"kills such a process (a trial child has just shown it); update the "
-			"kernel to one with commit cf6cb56ef244 (6.14, or a stable update)",
+			"process %d runs under a seccomp filter: return probes of this kernel would kill it; update to 6.14 or cf6cb56ef244",
 			pid);
 		return -EOPNOTSUPP;
 	}
 	if (status->shadow_stack && !config->features.shadow_stack_safe) {
-		log_error("process %d has a shadow stack, and on this kernel a return probe kills "
-			  "such a process (a trial child has just shown it); update the kernel to "
-			  "one with commit 488af8ea7131 (6.11)",
-			  pid);
+		log_error(
+			"process %d has a shadow stack: return probes of this kernel would kill it; update to 6.11 or 488af8ea7131",
+			pid);
 		return -EOPNOTSUPP;
 	}
 	return 0;
@@ -1028,15 +1019,14 @@ static int check_dispatch(pid_t pid, const struct kernel_features *features)
 		return dispatches;
 	}
 	if (dispatches < 0) {
-		log_error("cannot find out whether process %d is under Syscall User Dispatch: %s; "
-			  "skipped",
-			  pid, strerror(-dispatches));
+		log_error(
+			"cannot find out whether process %d is under Syscall User Dispatch: %s; skipped",
+			pid, strerror(-dispatches));
 		return dispatches;
 	}
-	log_error("process %d is under Syscall User Dispatch (as emulators are, such as Wine), "
-		  "and on this kernel a return probe kills such a process (a trial child has just "
-		  "shown it); it is left alone",
-		  pid);
+	log_error(
+		"process %d is under Syscall User Dispatch (an emulator?): return probes of this kernel would kill it; skipped",
+		pid);
 	return -EOPNOTSUPP;
 }
 
@@ -1045,9 +1035,9 @@ static int check_width(pid_t pid)
 {
 	if (!process_is_32bit(pid))
 		return 0;
-	log_error("process %d runs a 32-bit program: leakmon tracks 64-bit ones; skipped "
-		  "(`leakmon memory -p %d` shows where its memory goes)",
-		  pid, pid);
+	log_error(
+		"process %d runs a 32-bit program: leakmon tracks 64-bit ones; skipped (`leakmon memory -p %d` shows where its memory goes)",
+		pid, pid);
 	return -EOPNOTSUPP;
 }
 
@@ -1067,9 +1057,9 @@ static void explain_hidden(pid_t pid, int error)
 	if (lacks_privileges())
 		privileges_explain();
 	else
-		log_error("/proc/%d/maps: %s; the process is in another user namespace, or a "
-			  "security module or sandbox protects it",
-			  pid, strerror(-error));
+		log_error(
+			"/proc/%d/maps: %s; the process is in another user namespace, or a security module or sandbox protects it",
+			pid, strerror(-error));
 }
 
 static int check_memory(pid_t pid, const struct target_config *config, enum log_level if_ended)
@@ -1105,14 +1095,13 @@ bool target_is_ending(pid_t pid, const struct target_config *config)
 static void explain_absence(pid_t pid)
 {
 	if (kill(pid, 0) && errno == ESRCH)
-		log_error("there is no process %d; `ps -e` lists those there are (a PID inside a "
-			  "container is not the one outside)",
-			  pid);
+		log_error(
+			"there is no process %d; `ps -e` lists all (PIDs inside a container differ from those outside)",
+			pid);
 	else
-		log_error("process %d is there, but /proc does not show it: it is mounted with "
-			  "hidepid, and leakmon may not see the processes of others; run it as "
-			  "root, or with CAP_SYS_PTRACE",
-			  pid);
+		log_error(
+			"process %d is hidden (hidepid): run leakmon as root, or with CAP_SYS_PTRACE",
+			pid);
 }
 
 int target_check(pid_t pid, const struct target_config *config, bool named)

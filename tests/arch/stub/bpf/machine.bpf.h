@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The made-up processor, as far as bpf/kernel.h asks for it: see ../user/facts.h. */
+/* The made-up processor, as far as bpf/kernel.h needs it: see ../user/facts.h. */
 #ifndef LEAKMON_TESTS_ARCH_STUB_MACHINE_BPF_H
 #define LEAKMON_TESTS_ARCH_STUB_MACHINE_BPF_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* In place of the C library's: what a signal interrupted is not to be known. */
+/* Replaces the C library's: the interrupted location is unknown. */
 #ifndef LEAKMON_TESTS_ARCH_STUB_SYS_UCONTEXT_H
 #define LEAKMON_TESTS_ARCH_STUB_SYS_UCONTEXT_H
 
