@@ -598,6 +598,56 @@ static void a_heap_that_grows_by_garbage_is_no_leak(void **state)
 }
 
 /* If arbitrary words may keep garbage reachable, a few more objects prove nothing. */
+/* A map's table doubles once in the time, and is filled all the time. */
+static void a_root_whose_table_doubled_once_grows_if_memory_does(void **state)
+{
+	static const struct {
+		double mib[5]; /* resident, over the time */
+		uint64_t was_mib, is_mib;
+		bool grows;
+	} cases[] = {
+		{{100, 120, 140, 160, 180}, 40, 100, true},
+		{{100, 120, 140, 160, 180}, 40, 50, false},  /* little of what memory grew by */
+		{{100, 120, 140, 180, 180}, 40, 100, false}, /* full in the last third */
+		{{100, 103, 106, 109, 112}, 10, 22, false},  /* too small to be told from chance */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		static const struct memory_conclusion managed = {.verdict = MEMORY_MANAGED_GROWS};
+		const struct planted map = {"table", 1};
+		struct retain_result scans[3] = {0};
+		double readings[5];
+		struct diagnosis diagnosis;
+
+		for (size_t j = 0; j < ARRAY_SIZE(readings); j++)
+			readings[j] = cases[i].mib[j] * MIB;
+		for (size_t j = 0; j < ARRAY_SIZE(scans); j++) {
+			uint64_t mib = j ? cases[i].is_mib : cases[i].was_mib;
+			struct retained_runtime *runtime = vec_push(&scans[j].runtimes);
+			struct retained_root *root = vec_push(&scans[j].roots);
+
+			assert_true(runtime && root);
+			*runtime = (struct retained_runtime){.key = "go", .all_roots = true};
+			*root = (struct retained_root){.kind = ROOT_RUNTIME,
+						       .name = "main.sessions",
+						       .led = {1, mib * MIB}};
+			plant_of(&scans[j], "go", &map, 1);
+			scans[j].classes.items[0].verdicts[VERDICT_HELD].bytes = mib * MIB;
+		}
+		diagnosis = conclude(
+			(struct diagnosis_evidence){.conclusion = &managed,
+						    .scans = {&scans[0], &scans[1], &scans[2]},
+						    .scan_count = 3,
+						    .readings = readings,
+						    .reading_count = ARRAY_SIZE(readings)});
+		assert_int_equal(diagnosis.verdict == DIAGNOSIS_GROWS &&
+					 diagnosis.part == DIAGNOSED_OBJECTS,
+				 cases[i].grows);
+		free_scans(scans, ARRAY_SIZE(scans));
+	}
+}
+
 static void few_objects_of_a_heap_with_unknown_roots_do_not_grow(void **state)
 {
 	static const struct {
@@ -1094,6 +1144,7 @@ int main(void)
 		cmocka_unit_test(code_that_an_engine_compiles_is_no_leak),
 		cmocka_unit_test(texts_in_two_scans_of_an_engine_are_no_leak),
 		cmocka_unit_test(few_objects_of_a_heap_with_unknown_roots_do_not_grow),
+		cmocka_unit_test(a_root_whose_table_doubled_once_grows_if_memory_does),
 		cmocka_unit_test(objects_that_come_and_go_do_not_grow),
 		cmocka_unit_test(a_few_objects_more_in_two_scans_are_no_reason_to_doubt),
 		cmocka_unit_test(a_container_that_fills_up_to_its_limit_is_no_leak),

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/diagnose/findings.h"
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "heap/runtime/class_origin.h"
@@ -14,6 +15,8 @@
 #define FALL_SHARE 10
 /* Minimum growth of a class whose objects grow in size rather than number. */
 #define SWELLING_MIN (1u << 20)
+/* The minimum growth of a table that doubles too rarely for the scans to see it more than once. */
+#define TABLE_BYTES_MIN (16u << 20)
 /* Growth of language classes counts from 1/N of all reachable bytes: they vary by less. */
 #define HELD_SHARE 20
 /* Also their minimum growth: an engine's cache of numbers as strings fills to 0.8 MiB. */
@@ -276,6 +279,16 @@ void diagnose_find_lost_class(const struct diagnosis_evidence *evidence,
 	}
 }
 
+/* A large table doubles once or twice in a minute, between two scans, and fills all the time: the
+ * readings of memory show that, where the root has most of what memory grew by. */
+static bool is_table(const struct diagnosis_evidence *evidence, uint64_t was, uint64_t is)
+{
+	double grown = (double)is - (double)was;
+
+	return grown >= TABLE_BYTES_MIN && diagnose_goes_on(evidence) &&
+	       grown * 2 >= evidence->readings[evidence->reading_count - 1] - evidence->readings[0];
+}
+
 bool diagnose_find_root(const struct diagnosis_evidence *evidence, uint32_t *root,
 			uint64_t *was_bytes)
 {
@@ -290,7 +303,9 @@ bool diagnose_find_root(const struct diagnosis_evidence *evidence, uint32_t *roo
 		uint64_t was = root_bytes(evidence->scans[0], one->id);
 
 		if (!one->name || one->kind == ROOT_STACK || one->kind == ROOT_REGISTER ||
-		    one->led.bytes <= was + most || !swells(evidence, one->id, root_bytes))
+		    one->led.bytes <= was + most ||
+		    (!swells(evidence, one->id, root_bytes) &&
+		     !is_table(evidence, was, one->led.bytes)))
 			continue;
 		most = one->led.bytes - was;
 		*was_bytes = was;
