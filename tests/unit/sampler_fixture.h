@@ -105,6 +105,8 @@ static inline bool forged_make_counted(struct forged *forged, uint32_t counted)
 				FORGED_DATA))
 		return false;
 	forged->code = forged_memory_code(&forged->memory);
+	/* gperftools clears its lists: all their pages are present. */
+	memset(forged_memory_place(FORGED_LISTS), 0, FORGED_LIST_COUNT * sizeof(uint64_t));
 	forged_memory_symbol(&forged->memory, "malloc", 0x800, 8);
 	forged_put(FORGED_BASE + 0x800, FORGED_TABLE);
 	forged_put(FORGED_RECORDER, FORGED_RECORDS);
