@@ -13,7 +13,10 @@
 #include "base/search.h"
 
 #define SUPERCLASSES_MAX 64
-#define TABLE_ENTRIES_MAX (1ull << 32)
+#define ELEMENTS_MAX (1ull << 32)
+#define TABLE_POWER_MAX 40
+#define ID_TABLE_MAX (1u << 24)
+#define ID_TABLE_ITEM 16
 #define VARIABLES_MAX 4096
 
 /* id.h: tLAST_OP_ID; symbol.c: ID_ENTRY_UNIT, ID_ENTRY_SIZE. */
@@ -109,7 +112,7 @@ bool ruby_array(const struct ruby *ruby, uint64_t array, uint64_t *items, uint64
 	}
 	*items = target_word(ruby->memory, array + ARRAY_POINTER);
 	*count = target_word(ruby->memory, array + SLOT_HEAD);
-	return *count < TABLE_ENTRIES_MAX;
+	return *count < ELEMENTS_MAX;
 }
 
 static uint64_t array_at(const struct ruby *ruby, uint64_t array, uint64_t i)
@@ -177,8 +180,13 @@ bool ruby_table_open(const struct ruby *ruby, uint64_t address, struct ruby_tabl
 				     .first = words[TABLE_FIRST / 8],
 				     .bound = words[TABLE_BOUND / 8],
 				     .entry_power = words[TABLE_POWER] & 0xff};
-	return table->entry_power < 40 && table->first <= table->bound &&
-	       table->bound <= 1ull << table->entry_power && table->entries % 8 == 0;
+	if (table->entry_power >= TABLE_POWER_MAX || table->first > table->bound ||
+	    table->bound > 1ull << table->entry_power || table->entries % 8)
+		return false;
+	/* No more than can be there. */
+	table->bound = target_room(ruby->memory, table->entries, table->bound * RUBY_TABLE_ENTRY) /
+		       RUBY_TABLE_ENTRY;
+	return true;
 }
 
 bool ruby_table_entry(const struct ruby *ruby, const struct ruby_table *table, uint64_t i,
@@ -204,8 +212,12 @@ bool ruby_id_table_open(const struct ruby *ruby, uint64_t address, struct ruby_i
 	*table = (struct ruby_id_table){.items = target_word(ruby->memory, address + 16),
 					.capacity = head[0],
 					.count = head[1]};
-	return table->capacity <= 1u << 24 && !(table->capacity & (table->capacity - 1)) &&
-	       table->count <= table->capacity && table->items % 8 == 0;
+	if (table->capacity > ID_TABLE_MAX || table->capacity & (table->capacity - 1) ||
+	    table->count > table->capacity || table->items % 8)
+		return false;
+	table->capacity = target_room(ruby->memory, table->items, table->capacity * ID_TABLE_ITEM) /
+			  ID_TABLE_ITEM;
+	return true;
 }
 
 /* id_table.c: item_t */

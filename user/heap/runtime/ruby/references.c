@@ -59,7 +59,12 @@
 #define BODY_LABEL 80
 #define BODY_BASE_LABEL 72
 /* rb_context_t, struct fiber_pool_stack, struct fiber_pool_allocation */
+#define FIBER_SELF 16
 #define FIBER_VALUE 24
+/* rb_thread_t, rb_native_thread_t, from 3.3 on */
+#define THREAD_NATIVE 40
+#define THREAD_STACK 184
+#define NATIVE_SIGNAL_STACK 88
 #define STACK_SIZE 16
 #define STACK_ALLOCATION 40
 /* struct rb_classext_struct: subclass lists, from their first member on. */
@@ -69,8 +74,10 @@
 /* struct gen_ivtbl */
 #define GENERIC_COUNT 0
 #define GENERIC_VALUES 8
-/* 3.1: struct weakmap */
+/* 3.1: struct weakmap; behind its tables is what clears them. */
 #define WEAK_TABLES 2
+/* struct iseq_catch_table_entry, in words of 32 bits */
+#define CATCH_HALVES 8
 
 struct referrer {
 	struct ruby *ruby;
@@ -555,10 +562,16 @@ static int context_value(const struct ruby_context *context, uint64_t value, con
 	if (context->node != BLOCK_NONE)
 		return heap_sink_reference(context->sink, context->node, value,
 					   name ? name_label(&referrer, name) : 0);
+	if (name && context->named && !hash_put(context->named, value, NULL))
+		return -ENOMEM;
 	if (name)
 		snprintf(root, sizeof(root), "frame %s() → %s", function, name);
-	else
+	else if (function)
 		snprintf(root, sizeof(root), "frame %s()", function);
+	else if (context->named && hash_get(context->named, value))
+		return 0;
+	else
+		snprintf(root, sizeof(root), "Ruby stack");
 	return heap_sink_passing_root(context->sink, RUBY_KEY, root, value);
 }
 
@@ -607,7 +620,7 @@ static int context_words(const struct ruby_context *context, uint64_t start, uin
 		if (target_read(context->ruby->memory, at, words, count * 8))
 			continue;
 		for (size_t i = 0; !error && i < count; i++)
-			error = context_value(context, words[i], "?", NULL);
+			error = context_value(context, words[i], NULL, NULL);
 	}
 	return error;
 }
@@ -619,6 +632,8 @@ static int context_frames(const struct ruby_context *context)
 	uint64_t bytes = target_word(ruby->memory, context->ec + EC_STACK_BYTES) * 8;
 	uint64_t frame = target_word(ruby->memory, context->ec + EC_FRAME), end = start + bytes;
 	uint64_t top = target_word(ruby->memory, frame + FRAME_TOP);
+	struct hash named = {0};
+	struct ruby_context naming = *context;
 	int error;
 
 	if (!start || start % 8 || bytes > STACK_MAX || frame < start || frame >= end ||
@@ -626,15 +641,17 @@ static int context_frames(const struct ruby_context *context)
 		return 0;
 	/* Words of calls that have ended lie in it. */
 	error = heap_sink_claim(context->sink, start, bytes, false);
+	naming.named = &named;
 	for (uint64_t at = frame, i = 0; !error && at < end && i < FRAMES_MAX;
 	     at += ruby->layout->frame_bytes, i++) {
 		if (target_memory_overworked(ruby->memory))
 			break;
-		error = context_frame(context, at, start, end);
+		error = context_frame(&naming, at, start, end);
 	}
-	if (error || top <= start || top > frame)
-		return error;
-	return context_words(context, start, top);
+	if (!error && top > start && top <= frame)
+		error = context_words(&naming, start, top);
+	hash_free(&named);
+	return error;
 }
 
 /* Thread[:name], and words of the context itself. */
@@ -665,15 +682,33 @@ static int context_storage(const struct ruby_context *context)
 int ruby_context_refer(const struct ruby_context *context)
 {
 	const struct ruby_layout *layout = context->ruby->layout;
-	int error = 0;
+	struct referrer referrer = referrer_of(context);
+	int error;
 
 	if (context->node == BLOCK_NONE)
 		return context_frames(context);
+	takes_part(&referrer, target_word(context->ruby->memory, context->ec), 0);
 	error = context_storage(context);
 	if (!error)
 		error = context_words(context, context->ec + EC_LOCAL_STORAGE + 8,
 				      context->ec + layout->ec_bytes);
 	return error;
+}
+
+/* 3.3: rb_native_thread_t with its stack for signals, and memory for its Ruby stack, which a thread
+ * keeps as long as its object lives. */
+static void take_native(const struct referrer *referrer, uint64_t thread)
+{
+	struct ruby *ruby = referrer->ruby;
+	uint64_t native;
+
+	if (!ruby->layout->shapes)
+		return;
+	native = target_word(ruby->memory, thread + THREAD_NATIVE);
+	takes_part(referrer, native, 0);
+	takes_part(referrer, target_word(ruby->memory, native + NATIVE_SIGNAL_STACK), 0);
+	takes_part(referrer, target_word(ruby->memory, thread + THREAD_STACK), 0);
+	takes_part(referrer, target_word(ruby->memory, thread + THREAD_STACK + 8), 0);
 }
 
 /* The machine's own thread; its frames are roots. */
@@ -683,10 +718,21 @@ static int refer_thread(const struct referrer *referrer)
 	uint64_t thread = ruby_data_address(ruby, referrer->object);
 	struct ruby_context context = {ruby, referrer->sink,
 				       target_word(ruby->memory, thread + ruby->layout->thread_ec),
-				       referrer->node};
-	int error;
+				       referrer->node, NULL};
+	const uint64_t fibers[] = {
+		context.ec - RUBY_FIBER_EC,
+		target_word(ruby->memory, thread + ruby->layout->thread_root_fiber)};
+	int error = 0;
 
 	takes_part(referrer, thread, 0);
+	take_native(referrer, thread);
+	/* Of one that has ended nothing else leads to its fibers. */
+	for (size_t i = 0; !error && i < ARRAY_SIZE(fibers); i++) {
+		takes_part(referrer, fibers[i], 0);
+		error = refer_to(referrer, target_word(ruby->memory, fibers[i] + FIBER_SELF), 0);
+	}
+	if (error)
+		return error;
 	error = context_words(&context, thread + 16, thread + ruby->layout->thread_bytes);
 	return error || !context.ec ? error : ruby_context_refer(&context);
 }
@@ -713,7 +759,8 @@ static int refer_fiber(const struct referrer *referrer)
 {
 	struct ruby *ruby = referrer->ruby;
 	uint64_t fiber = ruby_data_address(ruby, referrer->object);
-	struct ruby_context context = {ruby, referrer->sink, fiber + RUBY_FIBER_EC, referrer->node};
+	struct ruby_context context = {ruby, referrer->sink, fiber + RUBY_FIBER_EC, referrer->node,
+				       NULL};
 	int error;
 
 	takes_part(referrer, fiber, 0);
@@ -729,6 +776,23 @@ static int refer_fiber(const struct referrer *referrer)
 	return error ? error : fiber_stack(&context, fiber);
 }
 
+/* iseq.h: struct iseq_catch_table, a count of 32 bits with entries right behind it, whose pointers
+ * to code are not aligned. */
+static int refer_code(const struct referrer *referrer)
+{
+	struct ruby *ruby = referrer->ruby;
+	uint64_t body = referrer->words[CODE_BODY / 8];
+	uint64_t table = target_word(ruby->memory, body + ruby->layout->local_table + 8);
+	uint32_t count = (uint32_t)target_word(ruby->memory, table);
+	int error = 0;
+
+	if (!table || count > LOCALS_MAX)
+		return 0;
+	for (uint64_t i = 0; !error && i < count * (uint64_t)CATCH_HALVES; i++)
+		error = refer_to(referrer, target_word(ruby->memory, table + 4 + i * 4), 0);
+	return error;
+}
+
 /* Weak tables: their blocks belong to them, and hold nothing. 3.1 has two, of which one leads to
  * lists of keys; later ones' keys are blocks. */
 static int refer_weak(const struct referrer *referrer, bool holds_values)
@@ -739,7 +803,9 @@ static int refer_weak(const struct referrer *referrer, bool holds_values)
 
 	if (data != referrer->object + DATA_POINTER * 8ull)
 		takes_part(referrer, data, 0);
-	for (uint64_t i = 0; i < (ruby->layout->shapes ? 1 : WEAK_TABLES); i++) {
+	if (!ruby->layout->shapes)
+		error = refer_to(referrer, target_word(ruby->memory, data + WEAK_TABLES * 8), 0);
+	for (uint64_t i = 0; !error && i < (ruby->layout->shapes ? 1 : WEAK_TABLES); i++) {
 		uint64_t address = target_word(ruby->memory, data + i * 8);
 		struct ruby_table table;
 
@@ -799,6 +865,18 @@ static int refer_generic(const struct referrer *referrer)
 	return refer_row(referrer, *found + GENERIC_VALUES, count, NAMED_BY_LABELS, labels);
 }
 
+static int refer_internal(const struct referrer *referrer)
+{
+	switch (RUBY_IMEMO_KIND(referrer->flags)) {
+	case IMEMO_ENV:
+		return refer_environment(referrer);
+	case IMEMO_ISEQ:
+		return refer_code(referrer);
+	default:
+		return 0;
+	}
+}
+
 static int refer_by_type(struct referrer *referrer)
 {
 	switch (RUBY_TYPE(referrer->flags)) {
@@ -819,8 +897,7 @@ static int refer_by_type(struct referrer *referrer)
 	case RUBY_DATA:
 		return refer_data(referrer);
 	case RUBY_IMEMO:
-		return RUBY_IMEMO_KIND(referrer->flags) == IMEMO_ENV ? refer_environment(referrer)
-								     : 0;
+		return refer_internal(referrer);
 	case RUBY_REGEXP:
 	case RUBY_MATCH:
 	case RUBY_COMPLEX:

@@ -17,6 +17,7 @@
 #define ROOT_BYTES (2 * RUBY_NAME_BYTES + 32)
 #define THREADS_MAX 100000
 #define PROVED 8 /* entries of a table that is known by its shape */
+#define ENTRIES_LOOKED_AT 1024
 #define GLOBALS_MIN 8
 #define CONSTANTS_DEPTH 64
 
@@ -26,6 +27,11 @@
 /* mark_stack_t: two lists of chunks */
 #define CHUNK_NEXT 4000
 #define CHUNKS_MAX (1u << 20)
+#define TRANSIENT_ARENA (32ull << 20)
+#define TRANSIENT_BLOCK 32768u
+#define TRANSIENT_LISTS 3
+#define LISTS_BEFORE 56
+#define PROMOTED_BEFORE 16
 /* struct rb_global_entry; struct rb_global_variable */
 #define GLOBAL_ID 8
 #define GLOBAL_DATA 8
@@ -116,6 +122,11 @@ static int add_constants(struct ruby *ruby, struct heap_sink *sink)
 
 /* Claims blocks of the interpreter's own: objects that their words lead to are not held. */
 
+struct claiming {
+	const struct ruby *ruby;
+	struct heap_sink *sink;
+};
+
 static int claim_own(struct heap_sink *sink, uint64_t address)
 {
 	uint32_t node = heap_sink_node(sink, address);
@@ -164,10 +175,33 @@ static int claim_mark_stack(const struct ruby *ruby, struct heap_sink *sink)
 	return error;
 }
 
+/* 3.1, transient_heap.c: struct transient_heap has three lists of blocks, a list of objects to be
+ * moved out of them, and the arena that all blocks are in; words of objects that have left it stay
+ * there. */
+static int claim_arena(void *context, uint64_t address, uint64_t word)
+{
+	const struct claiming *claiming = context;
+	struct target_memory *memory = claiming->ruby->memory;
+	uint64_t lists[TRANSIENT_LISTS];
+
+	if (word % TRANSIENT_BLOCK ||
+	    target_room(memory, word, TRANSIENT_ARENA) != TRANSIENT_ARENA ||
+	    target_read(memory, address - LISTS_BEFORE, lists, sizeof(lists)) || !lists[0])
+		return 0;
+	for (size_t i = 0; i < TRANSIENT_LISTS; i++) {
+		if (lists[i] && (lists[i] % TRANSIENT_BLOCK || lists[i] - word >= TRANSIENT_ARENA))
+			return 0;
+	}
+	if (heap_sink_claim(claiming->sink, word, TRANSIENT_ARENA, false))
+		return -ENOMEM;
+	return claim_own(claiming->sink, target_word(memory, address - PROMOTED_BEFORE));
+}
+
 /* Pages lead to their first slots. */
 static int claim_heap(const struct ruby *ruby, struct heap_sink *sink)
 {
 	const struct ruby_layout *layout = ruby->layout;
+	struct claiming claiming = {ruby, sink};
 	int error = claim_own(sink, ruby->objspace);
 
 	if (!error)
@@ -180,10 +214,7 @@ static int claim_heap(const struct ruby *ruby, struct heap_sink *sink)
 		error = claim_table(
 			ruby, sink,
 			target_word(ruby->memory, ruby->objspace + layout->id_tables + i * 8));
-	if (!error && ruby->transient_end)
-		error = heap_sink_claim(sink, ruby->transient_start,
-					ruby->transient_end - ruby->transient_start, false);
-	return error;
+	return error || layout->shapes ? error : ruby_visit_variables(ruby, claim_arena, &claiming);
 }
 
 static int claim_variables(const struct ruby *ruby, struct heap_sink *sink)
@@ -233,7 +264,8 @@ static bool is_globals(const struct ruby *ruby, const struct ruby_id_table *tabl
 	uint64_t serial, entry, seen = 0;
 	char name[RUBY_NAME_BYTES];
 
-	for (uint64_t i = 0; i < table->capacity && seen < PROVED; i++) {
+	for (uint64_t i = 0; i < MIN(table->capacity, (uint64_t)ENTRIES_LOOKED_AT) && seen < PROVED;
+	     i++) {
 		uint64_t id;
 
 		if (!ruby_id_table_item(ruby, table, i, &serial, &entry))
@@ -287,7 +319,8 @@ static bool is_generic(const struct ruby *ruby, const struct ruby_table *table)
 {
 	uint64_t key, value, seen = 0;
 
-	for (uint64_t i = table->first; i < table->bound && seen < PROVED; i++) {
+	for (uint64_t i = table->first;
+	     i < MIN(table->bound, table->first + ENTRIES_LOOKED_AT) && seen < PROVED; i++) {
 		uint64_t flags;
 
 		if (!ruby_table_entry(ruby, table, i, &key, &value))
@@ -305,14 +338,12 @@ static int add_generic(void *context, uint64_t address, uint64_t word)
 	struct finding *finding = context;
 	struct ruby *ruby = finding->ruby;
 	struct ruby_table table;
-	uint64_t key, value, bound;
+	uint64_t key, value;
 
 	(void)address;
 	if (!ruby_table_open(ruby, word, &table) || !is_generic(ruby, &table))
 		return 0;
-	bound = target_room(ruby->memory, table.entries, table.bound * RUBY_TABLE_ENTRY) /
-		RUBY_TABLE_ENTRY;
-	for (uint64_t i = table.first; !finding->error && i < bound; i++) {
+	for (uint64_t i = table.first; !finding->error && i < table.bound; i++) {
 		uint64_t *added;
 
 		if (target_memory_overworked(ruby->memory))
@@ -344,7 +375,7 @@ static int add_tables(struct ruby *ruby, struct heap_sink *sink)
 /* What a context has on its stack; a thread's first one belongs to no object. */
 static int add_context(struct ruby *ruby, struct heap_sink *sink, uint64_t ec)
 {
-	const struct ruby_context context = {ruby, sink, ec, BLOCK_NONE};
+	const struct ruby_context context = {ruby, sink, ec, BLOCK_NONE, NULL};
 	int error = claim_own(sink, ec);
 
 	return error ? error : ruby_context_refer(&context);
@@ -444,14 +475,12 @@ static int add_finalizers(struct ruby *ruby, struct heap_sink *sink)
 {
 	uint64_t address = target_word(ruby->memory, ruby->objspace + ruby->layout->finalizers);
 	struct ruby_table table;
-	uint64_t key, value, bound;
+	uint64_t key, value;
 	int error = 0;
 
 	if (!ruby_table_open(ruby, address, &table))
 		return 0;
-	bound = target_room(ruby->memory, table.entries, table.bound * RUBY_TABLE_ENTRY) /
-		RUBY_TABLE_ENTRY;
-	for (uint64_t i = table.first; !error && i < bound; i++) {
+	for (uint64_t i = table.first; !error && i < table.bound; i++) {
 		if (target_memory_overworked(ruby->memory))
 			break;
 		if (ruby_table_entry(ruby, &table, i, &key, &value))

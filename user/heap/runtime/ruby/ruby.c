@@ -280,9 +280,6 @@ static int add_transient(struct walk *walk, uint64_t slot, uint64_t flags, uint3
 		return -ENOMEM;
 	if (!fresh)
 		return 0;
-	if (!ruby->transient_end || start < ruby->transient_start)
-		ruby->transient_start = start;
-	ruby->transient_end = MAX(ruby->transient_end, start + bytes);
 	return heap_sink_add(walk->sink, start, bytes, class | NODE_PART | NODE_PRECISE);
 }
 

@@ -151,7 +151,6 @@ struct ruby {
 	struct hash struct_labels;   /* likewise classes of structs */
 	VEC(uint32_t) labels;	     /* a count, then so many labels */
 	struct hash named;	     /* classes with a name, found by constants */
-	uint64_t transient_start, transient_end;
 	uint64_t unread_pages;
 	uint64_t garbage; /* slots that wait for the sweep */
 	uint64_t free_bytes;
@@ -246,7 +245,8 @@ struct ruby_context {
 	struct ruby *ruby;
 	struct heap_sink *sink;
 	uint64_t ec;
-	uint32_t node; /* of what refers to it; BLOCK_NONE: its frames are roots */
+	uint32_t node;	    /* of what refers to it; BLOCK_NONE: its frames are roots */
+	struct hash *named; /* values that variables have; NULL: that does not matter */
 };
 int ruby_context_refer(const struct ruby_context *context);
 /* The name of a frame's method or block, and of its i-th local variable; false: none. */
