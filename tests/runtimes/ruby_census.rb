@@ -8,11 +8,9 @@
 require "objspace"
 require "weakref"
 
-GC.disable if ENV["CENSUS_GARBAGE"]
-
 %w[ByConst ByGlobal ByClassVariable ByClassIvar ByIvar ByStruct ByHash ByLocal ByClosure ByFiber
    ByThreadLocal ByThreadVariable ByFinalizer ByGeneric InCycle Weak ByBinding ByModule BySplit
-   ByDefault ByRange ByMethod ByBigHash ByAnonymous Keyed ByEnumerator ByQueue].each do |name|
+   ByDefault ByNested ByMethod ByBigHash ByAnonymous Keyed ByEnumerator ByQueue].each do |name|
   Object.const_set(name, Class.new do
     attr_accessor :number, :other
 
@@ -69,7 +67,7 @@ $small = Array.new(250) { |i| { id: i, held: ByHash.new(i) } }
 $large = (0...750).to_h { |i| [i, ByHash.new(i)] }
 $many = make(BySplit).map { |held| Many.new(held) }
 $default = Hash.new(make(ByDefault))
-$ranges = make(ByRange, 1000).each_slice(2).map { |first, _| Rational(1, 2) && [first, _] }
+$nested = make(ByNested).map { |held| [[held]] }
 $method = make(ByMethod).map { |held| held.method(:number) }
 $by_identity = {}.compare_by_identity
 make(Keyed).each { |key| $by_identity[key] = true }
@@ -155,6 +153,6 @@ GC.start
 if ARGV[0]
   File.open(ARGV[0], "w") { |file| ObjectSpace.dump_all(output: file) }
 end
-puts "ready #{Process.pid}"
+puts "ready"
 $stdout.flush
 sleep
