@@ -135,7 +135,7 @@ static void expect_holders(struct harness *harness, const struct release *releas
 	assert_true(held_of(report, "InCycle") <= CONSERVATIVE);
 	assert_true(held_of(report, "Weak") <= CONSERVATIVE);
 	/* A few keyword tables of the compiler's. */
-	assert_true(total_at(report, "lost", "bytes") < 1024);
+	assert_true(total_at(report, "lost", "bytes") < 256);
 	child_kill(target);
 }
 

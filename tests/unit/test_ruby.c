@@ -227,6 +227,21 @@ static void memory_belongs_to_one_object(void **state)
 	walked_free(&walked);
 }
 
+/* A table of 2^39 entries in a weak map. */
+static void tables_end_where_memory_does(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t table = forged_word(forged_word(forged->weak + 32));
+	struct walked walked;
+
+	forged_put(table, 39);
+	forged_put(table + 40, 1ull << 39);
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_int_equal(count_class(&walked.sink, "Session"), FORGED_CACHED + 4);
+	walked_free(&walked);
+}
+
 static void nonsense_in_older_versions_does_no_harm(void **state)
 {
 	struct forged *forged = *state;
@@ -249,6 +264,7 @@ int main(void)
 		FORGED(what_contradicts_itself_is_not_read),
 		FORGED(while_objects_move_they_are_read_again),
 		FORGED(memory_belongs_to_one_object),
+		FORGED(tables_end_where_memory_does),
 		FORGED(nonsense_anywhere_does_no_harm),
 		FORGED(nonsense_in_older_versions_does_no_harm),
 	};

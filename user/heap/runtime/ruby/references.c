@@ -65,6 +65,7 @@
 #define THREAD_NATIVE 40
 #define THREAD_STACK 184
 #define NATIVE_SIGNAL_STACK 88
+#define NATIVE_CONTEXT 96
 #define STACK_SIZE 16
 #define STACK_ALLOCATION 40
 /* struct rb_classext_struct: subclass lists, from their first member on. */
@@ -212,7 +213,7 @@ static bool take_table(const struct referrer *referrer, uint64_t address, struct
 
 	if (!ruby_table_open(referrer->ruby, address, table))
 		return false;
-	bytes = RUBY_TABLE_ENTRY << table->entry_power;
+	bytes = (uint64_t)RUBY_TABLE_ENTRY << table->entry_power;
 	if (table->bins)
 		takes_part(referrer, table->bins, 0);
 	if (!takes_part(referrer, table->entries, bytes))
@@ -707,8 +708,8 @@ static void take_native(const struct referrer *referrer, uint64_t thread)
 	native = target_word(ruby->memory, thread + THREAD_NATIVE);
 	takes_part(referrer, native, 0);
 	takes_part(referrer, target_word(ruby->memory, native + NATIVE_SIGNAL_STACK), 0);
+	takes_part(referrer, target_word(ruby->memory, native + NATIVE_CONTEXT), 0);
 	takes_part(referrer, target_word(ruby->memory, thread + THREAD_STACK), 0);
-	takes_part(referrer, target_word(ruby->memory, thread + THREAD_STACK + 8), 0);
 }
 
 /* The machine's own thread; its frames are roots. */
