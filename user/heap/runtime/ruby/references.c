@@ -49,7 +49,9 @@
 /* rb_execution_context_t, rb_control_frame_t */
 #define EC_STACK_BYTES 8
 #define EC_FRAME 16
+#define EC_THREAD 48
 #define EC_LOCAL_STORAGE 56
+#define THREAD_SELF 16
 #define FRAME_TOP 8
 #define FRAME_CODE 16
 #define FRAME_SELF 24
@@ -765,7 +767,14 @@ static int refer_fiber(const struct referrer *referrer)
 	int error;
 
 	takes_part(referrer, fiber, 0);
-	error = refer_to(referrer, target_word(ruby->memory, fiber + FIBER_VALUE), 0);
+	/* cont.c, cont_mark(): it marks the thread that it belongs to. */
+	error = refer_to(
+		referrer,
+		target_word(ruby->memory,
+			    target_word(ruby->memory, context.ec + EC_THREAD) + THREAD_SELF),
+		name_label(referrer, "<thread>"));
+	if (!error)
+		error = refer_to(referrer, target_word(ruby->memory, fiber + FIBER_VALUE), 0);
 	if (!error)
 		error = refer_to(referrer,
 				 target_word(ruby->memory, fiber + ruby->layout->fiber_first_proc),
