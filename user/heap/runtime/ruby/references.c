@@ -60,7 +60,7 @@
 #define CODE_BODY 16
 #define BODY_LABEL 80
 #define BODY_BASE_LABEL 72
-/* rb_context_t, struct fiber_pool_stack, struct fiber_pool_allocation */
+/* rb_context_t, struct fiber_pool_stack */
 #define FIBER_SELF 16
 #define FIBER_VALUE 24
 /* rb_thread_t, rb_native_thread_t, from 3.3 on */
@@ -69,7 +69,6 @@
 #define NATIVE_SIGNAL_STACK 88
 #define NATIVE_CONTEXT 96
 #define STACK_SIZE 16
-#define STACK_ALLOCATION 40
 /* struct rb_classext_struct: subclass lists, from their first member on. */
 #define LISTS 3
 #define LISTS_3_1 56
@@ -150,7 +149,7 @@ static uint64_t words_there(const struct referrer *referrer, uint64_t start, uin
 	return MIN(count, (referrer->sink->starts[node] + referrer->sink->sizes[node] - start) / 8);
 }
 
-enum naming { NAMED_NOT, NAMED_BY_PLACE, NAMED_BY_LABELS };
+enum naming { NAMED_BY_PLACE, NAMED_BY_LABELS };
 
 /* Values that stand in a row; `labels`: a count, then so many; NULL: none. */
 static int refer_row(const struct referrer *referrer, uint64_t start, uint64_t count,

@@ -19,7 +19,6 @@
 #define PROVED 8 /* entries of a table that is known by its shape */
 #define ENTRIES_LOOKED_AT 1024
 #define GLOBALS_MIN 8
-#define CONSTANTS_DEPTH 64
 
 /* rb_vm_t, rb_ractor_t, rb_thread_t */
 #define VM_RACTORS 8

@@ -18,9 +18,9 @@
 #include "heap/runtime/mapping_shape.h"
 #include "heap/runtime/runtime.h"
 
-#define BEFORE_SWEEP 12 /* struct heap_page: flags */
-#define PAGE_ADDRESS_3_1 32
-#define PAGE_ADDRESS 40 /* of the first slot, from 3.4 on */
+#define BEFORE_SWEEP 12		/* struct heap_page: flags */
+#define FIRST_SLOT_UP_TO_3_3 32 /* struct heap_page: start */
+#define FIRST_SLOT 40
 #define SAMPLED_PAGES 64
 #define NAME_ROOM (RUBY_NAME_BYTES + 16)
 
@@ -60,10 +60,10 @@ static bool is_heap_page(struct peek *peek, uint64_t body, uint64_t bytes)
 
 	if (peek_words(peek, body, &page, 1) || page % 8)
 		return false;
-	if (!peek_words(peek, page + PAGE_ADDRESS_3_1, &first, 1) && first - body < bytes &&
+	if (!peek_words(peek, page + FIRST_SLOT_UP_TO_3_3, &first, 1) && first - body < bytes &&
 	    first > body)
 		return true;
-	return !peek_words(peek, page + PAGE_ADDRESS, &first, 1) && first - body < bytes &&
+	return !peek_words(peek, page + FIRST_SLOT, &first, 1) && first - body < bytes &&
 	       first > body;
 }
 
@@ -297,7 +297,6 @@ static int add_slot(struct walk *walk, uint64_t slot, bool is_garbage)
 		ruby->free_bytes += walk->page.slot_bytes;
 		return 0;
 	}
-	ruby->garbage += is_garbage;
 	error = give_class(walk,
 			   is_garbage ? RUBY_KEY_GARBAGE
 				      : class_key(ruby, flags, slot_word(walk, slot, 8)),

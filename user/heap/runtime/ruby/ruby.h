@@ -91,7 +91,6 @@ enum ruby_data {
 #define RUBY_SLOT_BYTES 40 /* the smallest; mark bits count in these */
 #define RUBY_SLOT_MAX 640
 #define RUBY_SLOT_WORDS (RUBY_SLOT_MAX / 8)
-#define RUBY_PAGE_MAX 65536
 #define RUBY_MARK_WORDS 26
 
 /* Distances in bytes, of one minor version. */
@@ -152,7 +151,6 @@ struct ruby {
 	VEC(uint32_t) labels;	     /* a count, then so many labels */
 	struct hash named;	     /* classes with a name, found by constants */
 	uint64_t unread_pages;
-	uint64_t garbage; /* slots that wait for the sweep */
 	uint64_t free_bytes;
 };
 
@@ -162,7 +160,7 @@ struct ruby {
 int ruby_open(struct target_memory *memory, struct ruby *ruby, char version[24], bool *untested,
 	      const char **why);
 void ruby_close(struct ruby *ruby);
-/* The variable of that name in the program or library that has it; 0: none has. */
+/* The program or library that is the interpreter; NULL: none is. */
 const struct data_module *ruby_find_module(const struct target_memory *memory);
 /* Objects change their places just now. */
 bool ruby_is_compacting(const struct ruby *ruby);
@@ -213,7 +211,7 @@ bool ruby_id_table_item(const struct ruby *ruby, const struct ruby_id_table *tab
 uint64_t ruby_real_class(const struct ruby *ruby, uint64_t class);
 /* "Shop::Session"; false: it has no name. */
 bool ruby_class_path(struct ruby *ruby, uint64_t class, char name[RUBY_NAME_BYTES]);
-/* A word of its extension, so many bytes behind the extension's start. */
+/* Where its extension is: struct rb_classext_struct. */
 uint64_t ruby_class_extension(const struct ruby *ruby, uint64_t class);
 
 /* The memory of a T_DATA object. */
@@ -221,15 +219,11 @@ uint64_t ruby_data_address(const struct ruby *ruby, uint64_t object);
 enum ruby_data ruby_data_kind(struct ruby *ruby, uint64_t object);
 
 /* Instance variables. */
-struct ruby_variables {
-	uint64_t values; /* where they are: one word each; or a table */
-	uint32_t count;
-	bool is_table;
-};
+
 /* Labels of an object's variables by their places: a count, then so many. NULL: not known. */
 const uint32_t *ruby_variable_labels(struct ruby *ruby, struct heap_sink *sink, uint64_t class,
 				     uint64_t flags);
-/* Those of a class; *count 0: there are none. */
+/* Sees the variables or constants of a class, until it returns other than 0. */
 typedef int ruby_visit_variable(void *context, const char *name, uint64_t value);
 int ruby_class_variables(struct ruby *ruby, uint64_t class, ruby_visit_variable *visit,
 			 void *context);
