@@ -260,6 +260,7 @@ static void compare_with_dump(struct harness *harness, const struct release *rel
 		return;
 	report = RETAIN(harness, target, "--top", "0");
 	walked_runtime_of(report, "ruby");
+	expect_schema(harness, report, "retain");
 	read_dump(harness, root, &dump);
 	assert_true(dump.objects > 20 * EACH);
 	assert_true(json_object_size(dump.counts) > json_object_size(dump.unsure) + HOLDERS);
@@ -342,6 +343,22 @@ static void untouched_memory_stays_untouched(void **state)
 	free(after);
 }
 
+static void memory_names_the_runtime_of_the_heap(void **state)
+{
+	struct harness *harness = harness_any(state);
+	char root[256];
+	struct child *target = start_on(harness, &releases[0], CENSUS, "", root);
+	json_t *report, *process;
+
+	if (!target)
+		skip();
+	report = report_of(harness,
+			   MONITOR(harness, "memory", "-p", target->pid_text, "--format", "json"));
+	expect_schema(harness, report, "memory");
+	process = json_array_get(json_object_get(report, "processes"), 0);
+	assert_string_equal(text_at(json_object_get(process, "managed"), "runtime"), "ruby");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +368,7 @@ int main(void)
 		e2e_test(garbage_is_not_held_while_a_program_collects),
 		e2e_test(while_objects_move_the_report_says_so_or_is_right),
 		e2e_test(untouched_memory_stays_untouched),
+		e2e_test(memory_names_the_runtime_of_the_heap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
