@@ -35,6 +35,9 @@ set -eu
 allocators=libc6,libstdc++6,libgcc-s1,libjemalloc2,libjemalloc-dev,libtcmalloc-minimal4t64
 allocators=$allocators,libgoogle-perftools-dev,libmimalloc3,libmimalloc-dev,musl,musl-dev
 
+# What Ruby of a newer release than this system's runs with, in a folder of its own.
+ruby_needs=base-files,libc6,libcrypt1,libffi8,libgcc-s1,libgmp10,libyaml-0-2,zlib1g
+
 # Debian's name for it, in folders of Java.
 debian_machine=$(dpkg --print-architecture 2>/dev/null || true)
 
@@ -145,6 +148,7 @@ packages_of() {
 		libc6-dbg
 		python3.11-dbg
 		libpython3.11-testsuite
+		ruby              tool ruby
 		chromium          tool chromium
 		chromium-driver   tool chromedriver
 		crun              tool crun
@@ -186,6 +190,7 @@ packages_of() {
 		@esbuild/linux-x64@0.28.2 npm esbuild
 		@opentelemetry/otlp-transformer@0.208.0 npm otlp
 		protobufjs@7.5.4  npm protobufjs
+		ruby3.4,libruby3.4,$ruby_needs@experimental deb ruby-3.4
 		openjdk-27-jdk-headless,openjdk-27-jre-headless,base-files,libc6,libgcc-s1,libstdc++6,zlib1g@sid deb jdk-27
 	END
 	reports) cat <<-END ;;
@@ -220,6 +225,7 @@ packages_of() {
 		ocaml-nox         tree trixie/ocamlopt
 		ghc               tree trixie/ghc
 		php-cli           tree trixie/php
+		ruby              tree trixie/ruby
 		openjdk-21-jdk-headless tree trixie/../lib/jvm/java-21-openjdk-$debian_machine/bin/java
 	END
 	bullseye) cat <<-END ;;
@@ -381,8 +387,13 @@ fetch_npm() {
 # fetch_deb PACKAGE,...@RELEASE: fetches packages of another release, with separate package lists.
 fetch_deb() {
 	mkdir -p apt/lists/partial apt/archives/partial
-	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
-		"http://deb.debian.org/debian ${1##*@} main" >apt/sources
+	suites=${1##*@}
+	# What has no newer version there comes from sid.
+	[ "$suites" != experimental ] || suites='experimental sid'
+	for suite in $suites; do
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
+			"http://deb.debian.org/debian $suite main"
+	done >apt/sources
 	: >apt/status
 	options="-q -o Dir::State=$PWD/apt -o Dir::State::status=$PWD/apt/status -o Dir::Cache=$PWD/apt
 		-o Dir::Etc::sourcelist=$PWD/apt/sources -o Dir::Etc::sourceparts=/dev/null

@@ -275,7 +275,7 @@ make_seeds() {
 	fuzz_process_text) make_process_seeds "$2" ;;
 	fuzz_cpython* | fuzz_dotnet* | fuzz_ghc | fuzz_glibc | fuzz_go | fuzz_hotspot* | fuzz_java_threads | \
 		fuzz_jemalloc* | fuzz_mimalloc* | fuzz_musl | fuzz_ocaml | fuzz_ocaml5 | fuzz_php | fuzz_recording | \
-		fuzz_sampler_profiles | fuzz_tcmalloc | fuzz_tracemalloc | fuzz_v8*)
+		fuzz_ruby* | fuzz_sampler_profiles | fuzz_tcmalloc | fuzz_tracemalloc | fuzz_v8*)
 		make_change_seeds "$2"
 		;;
 	fuzz_http_request) make_request_seeds "$2" ;;

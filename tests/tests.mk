@@ -63,7 +63,7 @@ test: deps
 # kernel of their machine: make test-vm.
 #   process_vm_readv(2), pagemap, userfaultfd(2): for all readers of a process's memory
 UNIT_OF_KERNEL := code_watch cpython dotnet dso ended_stacks ghc glibc_arenas glibc_heap glibc_walk go \
-	hotspot hotspot_code jemalloc_heap jemalloc_profile mimalloc_heap mimalloc3_heap musl_heap ocaml ocaml5 pages php process_memory profile_look runtime sampler_profiles \
+	hotspot hotspot_code jemalloc_heap jemalloc_profile mimalloc_heap mimalloc3_heap musl_heap ocaml ocaml5 pages php process_memory profile_look ruby runtime sampler_profiles \
 	stack_zones stuck_read target_memory tcmalloc_heap tracemalloc v8 v8_code
 #   openat2(2), and files of /proc that show the emulator's: maps, smaps, stat, exe, children
 UNIT_OF_KERNEL += core debuginfod jit_names maps perf_map process process_list root_only sysv_segments \

@@ -53,6 +53,7 @@ RUNTIMES = {
            './target', signal.SIGUSR1),
     **{'dotnet-' + version: ('Target.cs', 'mcs', DOTNET.format(version), f'$({DOTNET.format(version)})', signal.SIGUSR1)
        for version in ('9', '8')},
+    'ruby': ('target.rb', 'ruby', 'true', 'ruby target.rb', signal.SIGUSR1),
     'ocaml': ('target.ml', 'ocamlopt', 'ocamlopt -I +threads unix.cmxa threads.cmxa target.ml -o target',
               './target', signal.SIGUSR1),
     'ghc': ('Target.hs', 'ghc', 'ghc -v0 -O -threaded -with-rtsopts=-T Target.hs -o target', './target',

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A constant array that each request is added to. `bounded`: the oldest goes at 2,000.
 #
-# kind: objects of interpreters without a reader
+# kind: Ruby objects
 # leak ruby-array: leak
-#   part: native-blocks|managed.*|other|live
-#   code: rb_|ruby|str_|ary_|heap_page|aligned_malloc|remember
+#   part: managed-objects
+#   code: String
+#   holder: REQUESTS
 # healthy ruby-array-bounded: bounded
 #   warm: 25
 REQUESTS = []

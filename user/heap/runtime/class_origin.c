@@ -3,96 +3,45 @@
 
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/text.h"
+#include "heap/runtime/runtime.h"
 
-/* Classes of languages without packages that are not the program's. */
-static bool is_built_in(const char *runtime, const char *name)
+static bool is_one_of(const char *const *names, const char *name, size_t length)
 {
-	static const struct {
-		const char *runtime, *name;
-	} classes[] = {
-		{"v8", "Array"},	{"v8", "ArrayBuffer"},	{"v8", "AsyncFunction"},
-		{"v8", "BigInt"},	{"v8", "Boolean"},	{"v8", "DataView"},
-		{"v8", "Date"},		{"v8", "Error"},	{"v8", "FastBuffer"},
-		{"v8", "Float32Array"}, {"v8", "Float64Array"}, {"v8", "Function"},
-		{"v8", "Int32Array"},	{"v8", "Map"},		{"v8", "Number"},
-		{"v8", "Object"},	{"v8", "Promise"},	{"v8", "Proxy"},
-		{"v8", "RegExp"},	{"v8", "Set"},		{"v8", "String"},
-		{"v8", "Symbol"},	{"v8", "Uint32Array"},	{"v8", "Uint8Array"},
-		{"v8", "WeakMap"},	{"v8", "WeakRef"},	{"v8", "WeakSet"},
-		{"hotspot", "boolean"}, {"hotspot", "byte"},	{"hotspot", "char"},
-		{"hotspot", "double"},	{"hotspot", "float"},	{"hotspot", "int"},
-		{"hotspot", "long"},	{"hotspot", "short"},	{"php", "array"},
-		{"php", "ArrayObject"}, {"php", "Closure"},	{"php", "Fiber"},
-		{"php", "Generator"},	{"php", "reference"},	{"php", "resource"},
-		{"php", "SplQueue"},	{"php", "stdClass"},	{"php", "string"},
-		{"php", "WeakMap"},
-	};
-	size_t length = strcspn(name, "[");
-
-	for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
-		if (!strcmp(classes[i].runtime, runtime) && strlen(classes[i].name) == length &&
-		    !strncmp(classes[i].name, name, length))
+	for (size_t i = 0; names && names[i]; i++) {
+		if (strlen(names[i]) == length && !strncmp(names[i], name, length))
 			return true;
 	}
 	return false;
 }
 
-/* For the program itself, as far as its name shows: a language's own containers grow with whatever
- * is in them. */
-static bool is_of_program(const char *runtime, const char *name)
+static bool begins_with_one_of(const char *const *names, const char *name)
 {
-	/* Those of V8 stand in parentheses, and its functions have the file that they are in. */
-	static const char *const libraries[] = {
-		"System.", "Microsoft.", "java.",     "javax.", "jdk.",
-		"sun.",	   "com.sun.",	 "ghc-prim:", "GHC.",	"("};
-	static const char *const without_packages[] = {"v8", "hotspot", "php"};
+	for (size_t i = 0; names && names[i]; i++) {
+		if (text_begins(name, names[i]))
+			return true;
+	}
+	return false;
+}
 
-	if (text_begins_with_any(name, libraries, ARRAY_SIZE(libraries)) || strstr(name, " node:"))
+static bool is_of_program(const struct class_names *names, const char *name)
+{
+	if (begins_with_one_of(names->libraries, name) ||
+	    (names->within && strstr(name, names->within)))
 		return false;
 	return strchr(name, '.') ||
-	       (text_begins_with_any(runtime, without_packages, ARRAY_SIZE(without_packages)) &&
-		!is_built_in(runtime, name));
+	       (names->without_packages && !is_one_of(names->language, name, strcspn(name, "[")));
 }
 
-static bool is_of_code(const char *runtime, const char *name)
+enum class_origin class_origin_of(const char *key, const char *name)
 {
-	static const char *const names[] = {
-		"(AllocationSite)",
-		"(ByteArray)",
-		"(BytecodeArray)",
-		"(Code)",
-		"(CodeDataContainer)",
-		"(DescriptorArray)",
-		"(FeedbackCell)",
-		"(FeedbackMetadata)",
-		"(FeedbackVector)",
-		"(InstructionStream)",
-		"(LoadHandler)",
-		"(Map)",
-		"(PropertyCell)",
-		"(PrototypeInfo)",
-		"(ScopeInfo)",
-		"(StoreHandler)",
-		"(StrongDescriptorArray)",
-		"(TransitionArray)",
-	};
+	static const struct class_names none;
+	const struct runtime *runtime = runtime_find(key);
+	const struct class_names *names = runtime && runtime->classes ? runtime->classes : &none;
 
-	if (strcmp(runtime, "v8") != 0)
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (!strcmp(name, names[i]))
-			return true;
-	}
-	return false;
-}
-
-enum class_origin class_origin_of(const char *runtime, const char *name)
-{
-	if (!runtime || !name)
+	if (!key || !name)
 		return CLASS_OF_LANGUAGE;
-	if (is_of_code(runtime, name))
+	if (is_one_of(names->code, name, strlen(name)))
 		return CLASS_OF_CODE;
-	return is_of_program(runtime, name) ? CLASS_OF_PROGRAM : CLASS_OF_LANGUAGE;
+	return is_of_program(names, name) ? CLASS_OF_PROGRAM : CLASS_OF_LANGUAGE;
 }

@@ -3,6 +3,8 @@
 #ifndef LEAKMON_RUNTIME_CLASS_ORIGIN_H
 #define LEAKMON_RUNTIME_CLASS_ORIGIN_H
 
+#include <stdbool.h>
+
 enum class_origin {
 	CLASS_OF_LANGUAGE, /* of the language or a library: its containers grow with their contents
 			    */
@@ -12,7 +14,19 @@ enum class_origin {
 	CLASS_OF_CODE,
 };
 
-/* `runtime`: its key; `name`: of the class. NULL, each: not known. */
-enum class_origin class_origin_of(const char *runtime, const char *name);
+/*
+ * Names of classes that are not the program's, of one runtime. Lists end with NULL; NULL: empty.
+ * Without any, a class with a dot in its name is the program's.
+ */
+struct class_names {
+	const char *const *language;  /* complete names; "Array" is also that of "Array[8]" */
+	const char *const *libraries; /* beginnings of names */
+	const char *within;	      /* a part of names of a library; NULL: none */
+	const char *const *code;      /* complete names: see CLASS_OF_CODE */
+	bool without_packages;	      /* the program's own names may have no dot */
+};
+
+/* Returns the origin by the runtime's key and the class's name; NULL, each: unknown. */
+enum class_origin class_origin_of(const char *key, const char *name);
 
 #endif

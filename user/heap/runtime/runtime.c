@@ -20,11 +20,12 @@
 #define WAIT_NS 2000000
 
 extern const struct runtime runtime_hotspot, runtime_v8, runtime_go, runtime_mono, runtime_dotnet,
-	runtime_cpython, runtime_ocaml, runtime_ghc, runtime_php, runtime_jsc;
+	runtime_cpython, runtime_ruby, runtime_ocaml, runtime_ghc, runtime_php, runtime_jsc;
 
 static const struct runtime *const runtimes[] = {
-	&runtime_hotspot, &runtime_v8,	  &runtime_go,	&runtime_mono, &runtime_dotnet,
-	&runtime_cpython, &runtime_ocaml, &runtime_ghc, &runtime_php,  &runtime_jsc,
+	&runtime_hotspot, &runtime_v8,	    &runtime_go,   &runtime_mono,
+	&runtime_dotnet,  &runtime_cpython, &runtime_ruby, &runtime_ocaml,
+	&runtime_ghc,	  &runtime_php,	    &runtime_jsc,
 };
 
 const struct runtime *runtime_at(size_t n)

@@ -20,6 +20,7 @@
 #include "report/heap_floor.h"
 #include "report/runtime_label.h"
 
+struct class_names;
 struct data_module;
 struct data_modules;
 struct dso_cache;
@@ -182,6 +183,7 @@ struct runtime {
 	const struct program_reader *program;	  /* NULL: it is in no program of this kind */
 	const struct own_profile_source *profile; /* NULL: it keeps no heap profile */
 	const struct heap_walker *walker;	  /* NULL: its objects are not read yet */
+	const struct class_names *classes;	  /* origins of classes; NULL: the defaults */
 	const struct code_reader *code;		  /* NULL: its frames are those of native code */
 	const struct interpreter_reader
 		*interpreter; /* NULL: the kernel side notes no frames of it */

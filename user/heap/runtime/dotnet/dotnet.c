@@ -17,6 +17,7 @@
 #include "base/loop.h"
 #include "base/search.h"
 #include "binary/arch/machine.h"
+#include "heap/runtime/class_origin.h"
 #include "heap/runtime/dotnet/reader.h"
 #include "heap/runtime/mapping_shape.h"
 #include "heap/runtime/runtime.h"
@@ -739,7 +740,12 @@ static struct heap_floor dotnet_floor(const struct maps *maps)
 						 : dotnet_floor_of(&dotnet);
 }
 
+/* The origin of classes, see class_origin.h. */
+static const char *const library_names[] = {"System.", "Microsoft.", NULL};
+static const struct class_names class_names = {.libraries = library_names};
+
 const struct runtime runtime_dotnet = {
+	.classes = &class_names,
 	.key = KEY,
 	.name = ".NET runtime",
 	.tool = "`leakmon retain --census -p %d` counts its objects by class, if it is .NET 8 "

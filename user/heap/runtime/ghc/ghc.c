@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "binary/arch/machine.h"
+#include "heap/runtime/class_origin.h"
 #include "heap/runtime/mapping_shape.h"
 #include "heap/runtime/runtime.h"
 
@@ -660,7 +661,12 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 static const struct heap_walker walker = {
 	.moves = moves, .walk = walk_heap, .refer = ghc_refer, .roots = ghc_roots, .end = end};
 
+/* The origin of classes, see class_origin.h. */
+static const char *const library_names[] = {"ghc-prim:", "GHC.", NULL};
+static const struct class_names class_names = {.libraries = library_names};
+
 const struct runtime runtime_ghc = {
+	.classes = &class_names,
 	.key = GHC_KEY,
 	.name = "Haskell (GHC)",
 	.tool = "`leakmon retain --census -p %d` counts its objects by type and constructor",

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/search.h"
+#include "heap/runtime/class_origin.h"
 #include "heap/runtime/hotspot/reader.h"
 #include "heap/runtime/mapping_shape.h"
 #include "heap/runtime/runtime.h"
@@ -631,7 +632,15 @@ static struct heap_floor java_floor(const struct maps *maps)
 	return floor;
 }
 
+/* The origin of classes, see class_origin.h. */
+static const char *const language_classes[] = {"boolean", "byte", "char",  "double", "float",
+					       "int",	  "long", "short", NULL};
+static const char *const library_names[] = {"java.", "javax.", "jdk.", "sun.", "com.sun.", NULL};
+static const struct class_names class_names = {
+	.language = language_classes, .libraries = library_names, .without_packages = true};
+
 const struct runtime runtime_hotspot = {
+	.classes = &class_names,
 	.key = "hotspot",
 	.name = "JVM",
 	.tool = "`leakmon retain --census -p %d` counts its objects by class, `jcmd %d "

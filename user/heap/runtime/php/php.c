@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "heap/allocators/heap_image.h"
+#include "heap/runtime/class_origin.h"
 #include "heap/runtime/mapping_shape.h"
 #include "heap/runtime/runtime.h"
 
@@ -450,7 +451,15 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 static const struct heap_walker walker = {
 	.walk = walk_heap, .roots = php_roots, .refer = php_refer, .end = end};
 
+/* The origin of classes, see class_origin.h. */
+static const char *const language_classes[] = {"array",	    "ArrayObject", "Closure",  "Fiber",
+					       "Generator", "reference",   "resource", "SplQueue",
+					       "stdClass",  "string",	   "WeakMap",  NULL};
+static const struct class_names class_names = {.language = language_classes,
+					       .without_packages = true};
+
 const struct runtime runtime_php = {
+	.classes = &class_names,
 	.key = PHP_KEY,
 	.name = "PHP interpreter",
 	.tool = "`leakmon retain --census -p %d` counts its objects by class",

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/search.h"
+#include "heap/runtime/class_origin.h"
 #include "heap/runtime/mapping_shape.h"
 #include "heap/runtime/runtime.h"
 #include "heap/runtime/v8/reader.h"
@@ -494,7 +495,46 @@ static struct heap_floor js_floor(const struct maps *maps)
 	return js_collections_read(maps, &js) ? (struct heap_floor){0} : js_floor_of(&js);
 }
 
+/*
+ * The origin of classes, see class_origin.h. The engine's own stand in parentheses, and functions
+ * of the library have its files in their names.
+ */
+static const char *const language_classes[] = {
+	"Array",      "ArrayBuffer",  "AsyncFunction", "BigInt",
+	"Boolean",    "DataView",     "Date",	       "Error",
+	"FastBuffer", "Float32Array", "Float64Array",  "Function",
+	"Int32Array", "Map",	      "Number",	       "Object",
+	"Promise",    "Proxy",	      "RegExp",	       "Set",
+	"String",     "Symbol",	      "Uint32Array",   "Uint8Array",
+	"WeakMap",    "WeakRef",      "WeakSet",       NULL};
+static const char *const library_names[] = {"(", NULL};
+static const char *const code_classes[] = {"(AllocationSite)",
+					   "(ByteArray)",
+					   "(BytecodeArray)",
+					   "(Code)",
+					   "(CodeDataContainer)",
+					   "(DescriptorArray)",
+					   "(FeedbackCell)",
+					   "(FeedbackMetadata)",
+					   "(FeedbackVector)",
+					   "(InstructionStream)",
+					   "(LoadHandler)",
+					   "(Map)",
+					   "(PropertyCell)",
+					   "(PrototypeInfo)",
+					   "(ScopeInfo)",
+					   "(StoreHandler)",
+					   "(StrongDescriptorArray)",
+					   "(TransitionArray)",
+					   NULL};
+static const struct class_names class_names = {.language = language_classes,
+					       .libraries = library_names,
+					       .code = code_classes,
+					       .within = " node:",
+					       .without_packages = true};
+
 const struct runtime runtime_v8 = {
+	.classes = &class_names,
 	.key = V8_KEY,
 	.name = "JavaScript engine (V8)",
 	.tool = "`leakmon retain --census -p %d` counts the objects of Node 18 to 26 by class, "
