@@ -465,6 +465,26 @@ static const struct bounded_container *filling_on_path(const struct diagnosis_ev
 	return NULL;
 }
 
+/* A class of the program that grows outside containers with limits comes before those that fill
+ * them. */
+static void put_unlimited_first(const struct diagnosis_evidence *evidence,
+				struct diagnosis *diagnosis)
+{
+	const struct retain_result *last = evidence->scans[evidence->scan_count - 1];
+
+	for (size_t i = 0; i < diagnosis->class_count; i++) {
+		const struct diagnosed_class class = diagnosis->classes[i];
+
+		if (!is_of_program(&last->classes.items[class.class]) ||
+		    filling_on_path(evidence, class.class))
+			continue;
+		memmove(&diagnosis->classes[1], &diagnosis->classes[0],
+			i * sizeof(diagnosis->classes[0]));
+		diagnosis->classes[0] = class;
+		return;
+	}
+}
+
 bool diagnose_find_filling(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	const struct retain_result *last;
@@ -486,8 +506,11 @@ bool diagnose_find_filling(const struct diagnosis_evidence *evidence, struct dia
 		const struct diagnosed_class *class = &diagnosis->classes[i];
 		const struct bounded_container *found = filling_on_path(evidence, class->class);
 
-		if (!found || class->is.blocks > class->was.blocks + gained * ENTRY_OBJECTS_MAX)
+		if (!found || class->is.blocks > class->was.blocks + gained * ENTRY_OBJECTS_MAX) {
+			if (gained)
+				put_unlimited_first(evidence, diagnosis);
 			return false;
+		}
 		first = first ? first : found;
 	}
 	if ((double)diagnosis->class_bytes / (double)gained * (double)room > FILLING_BYTES_MAX)

@@ -55,7 +55,8 @@ bool diagnose_garbage_grew(const struct diagnosis_evidence *evidence, uint32_t c
 /*
  * Returns whether containers with limits of their own, not full yet, explain the growing classes:
  * the path to each class leads through one that gained entries, there are not many more objects
- * than entries, and the entries still to come will take little memory. Fills diagnosis->filling.
+ * than entries, and the entries still to come will take little memory. Fills diagnosis->filling; if
+ * not all classes are explained so, puts one of the program's that is not first.
  */
 bool diagnose_find_filling(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis);
 

@@ -491,6 +491,7 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 	find_mapper(evidence, diagnosis);
 	diagnosis->path = find_path(evidence, diagnosis);
 	conclude_filling(evidence, diagnosis);
+	diagnosis->path = find_path(evidence, diagnosis); /* to the class that is first now */
 	find_awaited(evidence, diagnosis);
 	find_limit(evidence, diagnosis);
 	suggest(diagnosis);
