@@ -39,11 +39,13 @@ static bool is_built_in(const char *runtime, const char *name)
 	return false;
 }
 
-/* For the program itself, as far as its name shows: a language's own containers grow with whatever
- * is in them. */
+/* Returns whether the name is one of the program's: a language's own containers grow with their
+ * contents, and prove nothing. */
 static bool is_of_program(const char *runtime, const char *name)
 {
-	/* Those of V8 stand in parentheses, and its functions have the file that they are in. */
+	/*
+	 * V8's own classes are in parentheses; functions of its libraries have a file "node:...".
+	 */
 	static const char *const libraries[] = {
 		"System.", "Microsoft.", "java.",     "javax.", "jdk.",
 		"sun.",	   "com.sun.",	 "ghc-prim:", "GHC.",	"("};
