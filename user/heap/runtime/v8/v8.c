@@ -20,7 +20,7 @@
 #include "heap/runtime/v8/reader.h"
 
 #define SOURCE_MAX (1u << 26) /* characters, for lines */
-/* In an untested version, one in so few objects may be inconsistent. */
+/* Tolerated share of inconsistent objects in an untested version: one in this many. */
 #define NONSENSE_SHARE 1000
 #define OBJECT_BYTES_MIN 8
 
