@@ -20,7 +20,7 @@
 #define SEGMENT_KINDS 1560 /* rgBlockType */
 #define SEGMENT_USERS 1680 /* rgUserData: the block with the second words of another */
 #define SEGMENT_TAILS                                                                              \
-	1920 /* rgTail: so many bytes as there are kinds; likewise rgHint; then words */
+	1920 /* rgTail: one byte per kind; then rgHint, of the same size; then words */
 /* CFinalize: ends of parts; the array; its end. */
 #define QUEUE_WAITING (DOTNET_GENERATIONS - 1)
 #define QUEUE_ARRAY (DOTNET_GENERATIONS + 2)
