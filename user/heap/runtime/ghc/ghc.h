@@ -196,31 +196,35 @@ int ghc_walk_segment(struct ghc *ghc, struct heap_sink *sink, const struct ghc_s
 /* Finds the lines of info tables. 0 or -ENOMEM. */
 int ghc_find_lines(struct ghc *ghc);
 void ghc_forget_lines(struct ghc *ghc);
-/* "Leak.hs:38:58-91 in Main.mkSession :: Item", as the program says it; false: unknown. */
+/* Writes the source of an info table as recorded by the program, "Leak.hs:38:58-91 in
+ * Main.mkSession :: Item"; returns false if unknown. */
 bool ghc_line(const struct ghc *ghc, uint64_t code, char line[GHC_LINE_BYTES]);
 
-/* The copied words from an address on, and how many there are; NULL: it was not copied. */
+/* Returns the copied words from an address on, and their number; NULL: not copied. */
 const uint64_t *ghc_copied(const struct ghc *ghc, uint64_t address, size_t *count);
 
-/* StgTSO, in words. From 9.10 on what is behind the state is one place later. */
+/* StgTSO, in words. Since 9.10 members behind the state are one word later. */
 #define GHC_TSO_STATE 4 /* the lower quarter */
 #define GHC_TSO_ID 6
-/* By how many places. */
+/* Returns this shift, in words. */
 size_t ghc_thread_shift(const struct ghc *ghc, const uint64_t *words, size_t count);
 
-/* The node of a weak pointer's key, by the words of its closure; BLOCK_NONE: it lives for ever. */
+/* Returns the node of a weak pointer's key, by the words of its closure; BLOCK_NONE: the key is
+ * immortal. */
 uint32_t ghc_weak_key(const struct heap_sink *sink, const uint64_t *words, size_t count);
 #define GHC_WEAK_KEY 2
 #define GHC_WEAK_VALUE 3
 
-/* As struct heap_walker has them. */
+/* See roots() and refer() of struct heap_walker. */
 int ghc_roots(void *state, struct heap_sink *sink);
 int ghc_refer(void *state, struct heap_sink *sink, uint32_t node);
 
-/* A word of a block without closures: it may be in a list of mutable objects. 0 or -ENOMEM. */
+/*
+ * Notes a word of a block without closures, which may be a list of mutable objects. 0 or -ENOMEM.
+ */
 int ghc_add_listed(struct ghc *ghc, uint64_t word);
 
-/* Sees each aligned word of the programs' data that is not 0. 0 or an error. */
+/* Calls visit() for each nonzero aligned word of the programs' data. 0 or its error. */
 typedef int ghc_visit_word(void *context, uint64_t address, uint64_t word);
 int ghc_visit_data(const struct ghc *ghc, ghc_visit_word *visit, void *context);
 

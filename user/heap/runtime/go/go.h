@@ -37,7 +37,7 @@ struct go_layout {
 	uint16_t syscall_sp, status, goid, wait_since, wait_reason, creator;
 	/* _func, inlinedCall, moduledata */
 	uint16_t function_size, function_flag, inlined_size, inlined_name, inlined_parent, go_func;
-	/* memRecordCycle, without bytes from 1.27 on */
+	/* memRecordCycle, without bytes since 1.27 */
 	uint16_t cycle_size;
 	/* gcControllerState */
 	uint16_t heap_goal, heap_live, heap_marked, heap_in_use;
