@@ -586,7 +586,7 @@ static int huge_pages_check(const struct smaps *smaps, struct memory_source sour
 	return 0;
 }
 
-/* Computes the figures of the whole process, and those that mappings lack. */
+/* Computes the figures of the whole process that mappings lack. */
 static void sum_up(struct splitting *splitting)
 {
 	struct memory_process *process = splitting->process;

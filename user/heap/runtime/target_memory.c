@@ -169,8 +169,8 @@ static size_t read_run(const struct target_memory *memory, uint64_t address, uns
 	return got > 0 ? (size_t)got / MEMORY_PAGE : 0;
 }
 
-/* Reads `pages` pages from `address` on; sets present[] for those that were read, and zeros the
- * others. Continues after an unreadable page, such as a guard. */
+/* Reads `pages` pages from `address` on; marks readable ones in present[], and zeros the others.
+ * Continues after an unreadable page, such as a guard. */
 static void read_present(const struct target_memory *memory, uint64_t address,
 			 const uint64_t *entries, unsigned char *bytes, bool *present, size_t pages)
 {

@@ -5,7 +5,7 @@
  *
  * A heap image is a consistent snapshot of all writable memory: only unmodified pages of files
  * (code, metadata) are then read from the process. Without an image, two reads may see different
- * moments: a walk proves what it believes.
+ * moments: a walk verifies its findings.
  */
 #ifndef LEAKMON_RUNTIME_TARGET_MEMORY_H
 #define LEAKMON_RUNTIME_TARGET_MEMORY_H
@@ -91,7 +91,7 @@ const unsigned char *target_kept(struct target_memory *memory, uint64_t address,
  * cache. 0 or -EFAULT. */
 int target_read_now(struct target_memory *memory, uint64_t address, void *buffer, size_t size);
 
-/* Returns the address of the variable of this name in a module's symbols, or 0 if there is none. */
+/* Returns the address of the variable of this name in a module's symbols, or 0 if not found. */
 uint64_t target_variable(const struct data_module *module, const char *name);
 
 #endif

@@ -16,7 +16,7 @@
 
 #define FRAME_FUNCTION 16	    /* _PyInterpreterFrame.f_funcobj, since 3.12 */
 #define OWNED_BY_C 3		    /* FRAME_OWNED_BY_CSTACK */
-#define FRAME_VALUES_MAX (1u << 20) /* values read per frame */
+#define FRAME_VALUES_MAX (1u << 20) /* limit of values read per frame */
 #define C_FRAMES_MAX 16		    /* consecutive frames owned by C */
 #define CHUNK_BYTES_MAX (1ull << 32)
 

@@ -89,7 +89,7 @@ bool cpython_derives(struct cpython *python, uint64_t type, uint64_t from)
 
 static bool c_string(struct cpython *python, uint64_t address, char *text, size_t size);
 
-/* Returns the kind of a C module's type without a variable, by its name. */
+/* Returns the kind, by name, of a C module's type that no exported variable points to. */
 static enum cpython_kind kind_by_name(struct cpython *python, uint64_t type)
 {
 	static const struct {

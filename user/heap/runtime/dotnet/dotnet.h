@@ -202,7 +202,7 @@ struct dotnet {
 	uint64_t last_object;
 	size_t report; /* place in sink->reports */
 	uint64_t generation_size;
-	uint32_t handle_kinds;	/* 0: unknown yet */
+	uint32_t handle_kinds;	/* 0: not read yet */
 	struct hash type_index; /* address -> place in types plus 1; TYPE_IS_NONE: no type */
 	VEC(struct dotnet_type) types;
 	uint32_t first_class;	    /* first class number in the sink */
@@ -212,7 +212,7 @@ struct dotnet {
 	VEC(struct dotnet_context) contexts; /* by ascending address */
 	VEC(struct dotnet_thread) threads;
 	struct hash ended;	  /* object of an ended thread -> the runtime's Thread */
-	uint32_t thread_name;	  /* offset of the name in a thread's object; 0: unknown yet */
+	uint32_t thread_name;	  /* offset of the name in a thread's object; 0: not read yet */
 	uint32_t ended_class;	  /* of the sink; UINT32_MAX: none yet */
 	struct hash module_index; /* index of `modules` */
 	VEC(uint64_t) modules;

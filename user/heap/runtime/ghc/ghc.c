@@ -309,7 +309,8 @@ static int copy_megablock(struct copying *copying, uint64_t *megablocks)
 			block++;
 			continue;
 		}
-		/* Stale descriptors of formerly free groups may be here. */
+		/* A free group may have shrunk since: only the megablocks of a group in use are
+		 * skipped. */
 		if (group.free != UINT64_MAX) {
 			error = add_group(copying, address, &group);
 			if (block == GHC_FIRST_BLOCK)

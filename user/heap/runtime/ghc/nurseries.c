@@ -53,7 +53,8 @@ static bool is_nursery(const struct ghc *ghc, uint64_t first, uint64_t blocks, u
 	return !at && sum == blocks && found;
 }
 
-/* Adds a nursery, whose blocks behind `current` are unused. Ends with the nursery found last. */
+/* Adds a nursery, whose blocks behind `current` are unused. The chain ends at a block found before.
+ * 0 or -ENOMEM. */
 static int add_nursery(struct ghc *ghc, uint64_t blocks, uint64_t current)
 {
 	struct ghc_descriptor read;

@@ -22,9 +22,9 @@ bool go_is_program(const struct maps *maps);
 bool go_is_alone(const struct maps *maps);
 
 /*
- * Reads the goroutines. Those that run meanwhile are read again; if that fails, they are counted
- * without their place. report->why says why nothing is known. 0 or -ENOMEM; the caller calls
- * task_report_free() in any case.
+ * Reads the goroutines. Goroutines that run meanwhile are read again; if that fails, they are
+ * counted without their place. report->why says why nothing is known. 0 or -ENOMEM; the caller
+ * calls task_report_free() in any case.
  */
 int goroutines_read(const struct maps *maps, struct task_report *report);
 

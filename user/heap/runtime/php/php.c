@@ -286,8 +286,8 @@ static bool has_classes(const struct php *php)
 	return classes.used && !php_table_visit(php, &classes, check_class, (void *)php);
 }
 
-/* Returns whether the next instruction of the running function, or of its caller, is inside that
- * function. */
+/* Returns whether the innermost running function in PHP's code is valid: its next instruction is
+ * one of its own instructions, and it has a file. */
 static bool has_function(const struct php *php)
 {
 	uint64_t frame = php_word(php, php->globals + PHP_FRAME);

@@ -186,7 +186,7 @@ struct php_value {
 	uint32_t type; /* with its flags */
 };
 struct php_table {
-	uint64_t block; /* of its data */
+	uint64_t block; /* block with its data */
 	uint64_t data;
 	uint32_t used;
 	bool packed;

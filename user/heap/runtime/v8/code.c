@@ -19,7 +19,7 @@
 #include "leakmon_abi.h"
 #include "process/symbol/symbolizer.h"
 
-#define LOOKED_AT_MAX (1u << 24) /* between two calls that forget memory */
+#define LOOKED_AT_MAX (1u << 24) /* addresses looked at before memory is forgotten */
 #define TABLE_BYTES_MAX (1u << 20)
 #define BYTECODES_MAX (1u << 26)
 #define SHARED_END 64 /* members of a SharedFunctionInfo that lead to code are before it */

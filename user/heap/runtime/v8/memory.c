@@ -106,7 +106,7 @@ struct js_heap {
 	uint64_t all;	/* bytes of all heaps' chunks */
 };
 
-/* `kept` is nonzero if, and only if, there was a full collection. */
+/* Adds a heap's collections; believed if `kept` is nonzero exactly when there was a full one. */
 static void add_collections(struct v8 *v8, const struct offsets *at, const struct js_heap *heap,
 			    struct js_memory *js)
 {

@@ -161,7 +161,7 @@ struct v8_map {
 	bool is_function;
 	bool is_prototype, is_dictionary;
 	bool described;
-	bool has_cache;	 /* once described: it has a property with the cache of modules */
+	bool has_cache;	 /* once described: it has a property with the cache's name */
 	uint32_t number; /* class number in the sink; UINT32_MAX: none yet */
 	VEC(struct v8_property) properties; /* sorted by v8_property_order(), without duplicates */
 	/* Two of these, label 0: none. The callback of a timer, and the listeners by event. */
