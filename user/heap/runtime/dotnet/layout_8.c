@@ -14,7 +14,7 @@
 #define TABLE_HAS_MODULE 0x10u /* the last one of optional words */
 #define TABLE_TOKEN_NONE 0xffffu
 #define TABLE_VIRTUALS 12
-#define TABLE_OPTIONAL 48 /* two are here, more behind the table */
+#define TABLE_OPTIONAL 48 /* two are here, more behind the table and its code addresses */
 #define TABLE_BYTES 64
 #define TABLE_CHUNK 8
 #define CANONICAL 1ull
