@@ -18,8 +18,8 @@ struct slab_caches {
 	VEC(struct slab_cache) list;
 };
 
-/* Reads, or parses, slabinfo. 0; -ENOENT, -EACCES: no such file, or only for root; -EBADMSG;
- * -ENOMEM. *caches is untouched on error; the caller frees it. */
+/* Reads or parses slabinfo. 0; -ENOENT, -EACCES: no such file, or only for root; -EBADMSG; -ENOMEM.
+ * *caches is untouched on error; the caller frees it. */
 int slab_caches_read(struct slab_caches *caches);
 int slab_caches_parse(FILE *file, struct slab_caches *caches);
 void slab_caches_free(struct slab_caches *caches);

@@ -215,7 +215,7 @@ uint32_t ghc_weak_key(const struct heap_sink *sink, const uint64_t *words, size_
 #define GHC_WEAK_KEY 2
 #define GHC_WEAK_VALUE 3
 
-/* See roots() and refer() of struct heap_walker. */
+/* Adds roots and references: see roots() and refer() of struct heap_walker. */
 int ghc_roots(void *state, struct heap_sink *sink);
 int ghc_refer(void *state, struct heap_sink *sink, uint32_t node);
 

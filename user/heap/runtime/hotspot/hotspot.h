@@ -434,7 +434,7 @@ int hotspot_range_add(struct hotspot *hotspot, struct walk_report *report,
 
 /* Collectors: see ranges.c. */
 
-/* Returns whether a collection may be moving objects now. */
+/* Returns whether a collection is moving objects now; true also if that cannot be read. */
 bool hotspot_is_collecting(struct hotspot *hotspot);
 /* Finds the ranges of objects, by ascending address. 0 or -ENOMEM. */
 int hotspot_find_ranges(struct hotspot *hotspot, struct walk_report *report);
@@ -679,7 +679,7 @@ const char *hotspot_heap_disproof(struct hotspot *hotspot);
 /* Returns whether the walk was tested with a VM of this major version. */
 bool hotspot_is_tested(const char *version);
 
-/* Walker functions: see roots() and refer() of struct heap_walker. */
+/* Adds roots and references: see roots() and refer() of struct heap_walker. */
 int hotspot_roots(void *state, struct heap_sink *sink);
 /*
  * Adds roots for blocks whose addresses only instructions contain: see immediates.c. 0 or -ENOMEM.

@@ -73,7 +73,7 @@ int java_threads_of(struct target_memory *memory, struct java_thread_report *rep
 
 /* Class loaders of one class. */
 struct java_loaders {
-	char *name; /* of their class, or the name of a JDK loader in paths; */
+	char *name; /* of their class, or a JDK loader's as in paths; untrusted; owned */
 	uint64_t loaders, classes;
 	bool has_metaspace;
 	uint64_t committed, used; /* metaspace */

@@ -148,13 +148,13 @@ int ocaml_visit_frames(const struct ocaml *ocaml, uint64_t pointer, uint64_t end
  * unknown. */
 bool ocaml_line(const struct ocaml *ocaml, uint64_t code, uint64_t end, char *line, size_t size);
 
-/* 5.x: finds the domains. 0; -ENOENT with *why: none, or in an unknown format; -ENOMEM. */
+/* Finds the domains of 5.x. 0; -ENOENT with *why: none, or in an unknown format; -ENOMEM. */
 int ocaml5_find(struct ocaml *ocaml, const char **why);
-/* 5.x: adds the domains' blocks, and completes the report. 0 or -ENOMEM. */
+/* Adds the blocks of all domains of 5.x, and completes the report. 0 or -ENOMEM. */
 int ocaml5_walk(struct ocaml *ocaml, struct heap_sink *sink, struct walk_report *report);
-/* 5.x: adds roots other than modules. 0 or -ENOMEM. */
+/* Adds the roots of 5.x other than modules. 0 or -ENOMEM. */
 int ocaml5_roots(struct ocaml *ocaml, struct heap_sink *sink);
-/* 5.x: adds the references of a stack or a continuation; *done: the node is one. 0 or -ENOMEM. */
+/* Adds the references of a stack or a continuation of 5.x; *done: the node is one. 0 or -ENOMEM. */
 int ocaml5_refer(struct ocaml *ocaml, struct heap_sink *sink, uint32_t node, bool *done);
 
 /* Adds finalisers (finalise.h, struct finalisable); `values`: their values stay alive until they
@@ -167,7 +167,8 @@ void ocaml_find_ephemerons(struct ocaml *ocaml, struct heap_sink *sink, uint64_t
 int ocaml_claim_block(struct heap_sink *sink, uint64_t address);
 
 /*
- * Roots, and memory that holds nothing: see roots.c, and roots() and refer() of struct heap_walker.
+ * Adds roots, and claims memory that holds nothing: see roots.c, and roots() and refer() of struct
+ * heap_walker.
  */
 int ocaml_roots(void *state, struct heap_sink *sink);
 int ocaml_refer(void *state, struct heap_sink *sink, uint32_t node);

@@ -100,7 +100,7 @@ struct php_layout {
 	uint16_t fiber_frame; /* zend_fiber.execute_data */
 };
 
-/* A block of zend_mm; sorted by address. */
+/* A block of zend_mm; in php->blocks by ascending address. */
 #define PHP_BLOCK_OWN UINT32_MAX	 /* of no known class */
 #define PHP_BLOCK_FREE (UINT32_MAX - 1)	 /* not handed out */
 #define PHP_BLOCK_TAKEN (UINT32_MAX - 2) /* its words are read by its owner */
@@ -170,7 +170,7 @@ bool php_text(const struct php *php, uint64_t string, char text[PHP_NAME_BYTES])
 /* Writes "Worker::run()", "{closure} app.php:13" or "main script app.php". */
 void php_function_name(const struct php *php, uint64_t function, char name[PHP_NAME_BYTES]);
 
-/* heap.c: finds zend_mm's heap; reads all blocks into php->blocks, and the report's figures. 0;
+/* Finds zend_mm's heap; reads all blocks into php->blocks, and the report's figures: heap.c. 0;
  * -EAGAIN, or -ENOENT with *why; -ENOMEM. */
 int php_find_heap(struct php *php, const char **why);
 int php_read_blocks(struct php *php, struct walk_report *report);

@@ -448,7 +448,7 @@ int v8_place_promises(struct v8 *v8, struct heap_sink *sink);
 /* Sets the classes of promises, after the sink has settled. */
 void v8_settle_promises(const struct v8 *v8, struct heap_sink *sink);
 
-/* Listeners: see listeners.c. Notes an emitter's. 0 or -ENOMEM. */
+/* Notes the listeners of an emitter: see listeners.c. 0 or -ENOMEM. */
 int v8_find_events(struct v8 *v8, struct heap_sink *sink, uint32_t node);
 
 /* Names the frames of a process while it runs: see code.c. */
