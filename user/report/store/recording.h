@@ -102,8 +102,8 @@ int recording_read_profile(struct recording *recording, size_t position,
 			   struct profile_report *report);
 
 /*
- * Readings of goroutines, in order; possibly none. As for retain runs; free with
- * task_report_free(), before the recording is closed: texts are the recording's.
+ * List, find and read readings of goroutines, like runs of `leakmon retain`. The caller calls
+ * task_report_free() before recording_close(), because the recording owns the texts.
  */
 const struct recording_goroutines *recording_goroutines(const struct recording *recording,
 							size_t *count);
