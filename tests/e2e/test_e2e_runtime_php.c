@@ -67,7 +67,7 @@ static void on_each(void **state, void (*story)(struct place *place))
 		skip();
 }
 
-/* The one with that name, of PHP; NULL: there is none. */
+/* Returns PHP's entry with this name, or NULL. */
 static json_t *named(json_t *report, const char *list, const char *name)
 {
 	json_t *found;

@@ -470,7 +470,7 @@ static inline void forged_containers(struct forged *forged)
 	tee = forged_object(forged, tee_type, 496, true);
 	forged_put_at(tee, 24, 1);
 	forged_put_at(tee, 40, sessions[2]);
-	forged_put_at(tee, 48, sessions[3]); /* not yet one of its own */
+	forged_put_at(tee, 48, sessions[3]); /* not yet produced */
 }
 
 /* The class of forged_slim(), whose instances share the name `kept`. */

@@ -23,7 +23,7 @@
 struct made_memory {
 	uint64_t start, bytes, data_bytes;
 	struct filter heaps;
-	struct maps maps; /* borrowed; for those that ask for them */
+	struct maps maps; /* borrowed; for readers that need them */
 	struct peek peek;
 	const struct heap_reader *reader;
 	void *state; /* of its last find */

@@ -18,7 +18,7 @@
 #define FORGED_TEXTS 0x3000u
 #define FORGED_SYMBOLS_AT 0x6000u /* Symbol, 64 bytes each */
 #define FORGED_KLASSES 0x8000u	  /* 0x200 bytes each */
-#define FORGED_POOLS 0xc000u	  /* likewise of constants, then of fields */
+#define FORGED_POOLS 0xc000u	  /* constants, then fields, 0x200 bytes each */
 #define FORGED_VM 0x12000u
 #define FORGED_STACK 0x18000u
 #define FORGED_STACK_BYTES 0x1000u

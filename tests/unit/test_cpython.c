@@ -833,7 +833,7 @@ static void stacks_of_threads_have_a_limit_together(void **state)
 		frames += stacks.groups.items[i].stack.list.count;
 	assert_int_equal(frames, (1 << 18) + 1);
 	assert_int_equal(stacks.groups.count, 512 + 1);
-	/* The report mentions those that were not read. */
+	/* The report mentions unread frames. */
 	assert_int_equal(stacks.groups.items[0].tids.count, MANY_THREADS - 512);
 	assert_int_equal(stacks.groups.items[0].stack.list.count, 1);
 	assert_string_equal(stacks.groups.items[0].stack.list.items[0].why,

@@ -159,7 +159,7 @@ static void headers_of_mapped_chunks_are_distinguished_from_other_words(void **s
 {
 	static const struct {
 		uint64_t distance, previous, size_word;
-		uint64_t end; /* of the block; 0: there is none */
+		uint64_t end; /* of the block; 0: no block */
 	} cases[] = {
 		{0, 0, 0x21000 | 2, 0x21000},
 		/* From glibc 2.43 on. */

@@ -271,7 +271,7 @@ static void objects_of_a_runtime_are_nodes_with_its_references(void **state)
 		{OBJECT + 0x10, MEMORY + 0x200}, /* a field */
 		{OBJECT + 0x18, MEMORY + 0x100}, /* refers to it weakly */
 		{PRECISE + 8, MEMORY + 0x100},	 /* left over */
-		{PART, MEMORY + 0x100},		 /* likewise */
+		{PART, MEMORY + 0x100},		 /* left over */
 		{PART + 0x18, MEMORY + 0x100},	 /* behind it */
 		{FOREIGN + 8, MEMORY + 0x200},	 /* of native memory */
 		{FOREIGN + 16, PART + 0x10},	 /* no reference */
@@ -334,7 +334,7 @@ static void numbers_and_data_of_a_class_hold_nothing(void **state)
 		{COUNTED + 0x10, MEMORY + 0x200}, /* a field */
 		{COUNTED + 0x18, MEMORY + 0xff0}, /* a number */
 		{COUNTED + 0x28, MEMORY + 0x200}, /* data */
-		{COUNTED + 0x38, MEMORY + 0xff0}, /* likewise */
+		{COUNTED + 0x38, MEMORY + 0xff0}, /* data */
 	};
 	struct fixture *fixture = *state;
 	struct heap_graph *graph = &fixture->graph;

@@ -66,7 +66,7 @@ static void the_live_set_may_differ_by_what_was_under_way_and_no_more(void **sta
 	static const struct {
 		change before[4];   /* the walk over the live set */
 		change after[4];    /* its beginning */
-		uint64_t low, high; /* what it may find */
+		uint64_t low, high; /* limits of the count */
 		uint64_t outstanding;
 	} cases[] = {
 		{{birth, birth, birth}, {NULL}, 3, 3, 3},

@@ -139,7 +139,7 @@ static void a_crash_costs_lines_and_no_names(void **state)
 	assert_int_equal(symbolizer_find_lines(stage.symbolizer, -1), 0);
 	frame = name_one(&stage, known_address(), LINES_KNOWN);
 	assert_lineless(&frame);
-	/* Nothing is requested again: it is known that there is none. */
+	/* Nothing is requested again: its absence is known. */
 	frame = name_one(&stage, (uintptr_t)clear_stage + 1, LINES_WAIT);
 	assert_string_equal(frame.function, "clear_stage");
 	assert_null(frame.file);

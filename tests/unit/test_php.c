@@ -75,7 +75,7 @@ static void references_are_those_of_arrays_properties_and_closures(void **state)
 	assert_string_equal(heap_sink_label_name(sink, sink->references.labels[at]), "user");
 	assert_int_equal(count_references(sink, forged->callback), 1);
 	assert_true(refers(sink, forged->callback, forged->held));
-	/* What it refers to weakly, it does not hold. */
+	/* Weak references hold nothing. */
 	assert_int_equal(count_references(sink, forged->weak), 0);
 	walked_free(&walked);
 }
@@ -163,7 +163,7 @@ static void what_contradicts_itself_is_not_read(void **state)
 	}
 }
 
-/* What is read is told, and that some may be missing. */
+/* The blocks are reported, with a note that some may be missing. */
 static void blocks_add_up_to_what_zend_mm_uses(void **state)
 {
 	struct forged *forged = *state;

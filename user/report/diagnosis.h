@@ -190,8 +190,7 @@ struct diagnosis {
 	struct diagnosed_class classes[DIAGNOSIS_CLASSES_MAX];
 	size_t class_count;
 	uint64_t class_bytes; /* growth of all classes of increasing objects */
-	/* The container with a limit of its own that fills, on the path to the first class; limit
-	 * 0: none. */
+	/* The bounded container that fills up, on the path to the first class; limit 0: none. */
 	struct bounded_container filling;
 	uint64_t filling_was; /* its entries at the first scan */
 	/* Of native blocks: the class with the largest increase of unreachable ones. */

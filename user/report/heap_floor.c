@@ -3,11 +3,11 @@
 
 #include "base/cleanup.h"
 
-/* What is kept changes a little with each collection. */
+/* Live bytes fluctuate a little with each collection. */
 #define GROWTH_MIN (1 << 20)
 
-/* Before a first collection all of a heap may be kept; if its size is unknown, that is what this
- * collection has left. */
+/* Returns the upper bound of the first live bytes: before a first collection, the size of the heap;
+ * if that is unknown, the live bytes after this collection. */
 static uint64_t most_kept(const struct heap_floor *first, const struct heap_floor *now)
 {
 	if (first->none_yet && !first->uncollected)
@@ -51,7 +51,7 @@ void heap_outside_look(struct heap_outside *outside, const struct heap_floor *no
 	}
 	if (now->full <= outside->full)
 		return;
-	/* What was there at the first look may have been garbage's. */
+	/* Bytes seen at the first look may have been held by garbage. */
 	if (!outside->is_base)
 		outside->first = bytes;
 	outside->is_base = true;

@@ -89,7 +89,7 @@ struct memory_history {
  */
 int memory_history_add(struct memory_history *history, uint64_t key, const char *comm,
 		       const struct memory_split *split);
-/* Returns NULL if there is none. */
+/* Returns the series of a process, or NULL. */
 const struct memory_series *memory_history_find(const struct memory_history *history, pid_t pid,
 						uint64_t key);
 /* Returns the series of a report's process; NULL: not examined. */

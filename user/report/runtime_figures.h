@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Figures that a runtime keeps of itself: a struct that only the runtime's folder in heap/runtime/
- * knows, and the rows by which JSON and text write it. Reports keep them without knowing whose they
- * are.
+ * A runtime's own figures: a struct private to the runtime's folder in heap/runtime/, and the rows
+ * by which JSON and text show it. Reports store them without knowing the runtime.
  */
 #ifndef LEAKMON_REPORT_RUNTIME_FIGURES_H
 #define LEAKMON_REPORT_RUNTIME_FIGURES_H
@@ -16,21 +15,21 @@ struct figures;
 struct list_words;
 
 /*
- * A part of a text. "{live_bytes} live" has the names of figures in braces, as figures_find() takes
- * them: "…bytes" is written as 2.16 MiB, what has `per` (of nanoseconds) as a time, a list as the
- * count of its items. "{bytes:10}": right-aligned in so many columns; "{name:label}": as the name
- * of a function. Of a stack "{stack}" has all frames, "{stack:lines}" a line for each, the first
- * ones without -v, "{stack:place}" the one that counts.
+ * A part of a text. Braces contain names of figures, "{live_bytes} live", as for figures_find():
+ * "…bytes" is written as 2.16 MiB, a figure with `per` (of nanoseconds) as a time, a list as its
+ * number of items. "{bytes:10}" is right-aligned in that many columns; "{name:label}" is the name
+ * of a function. For a stack, "{stack}" has all frames, "{stack:lines}" one frame per line, only
+ * the first ones without -v, "{stack:place}" the significant one.
  */
 struct figure_words {
 	const char *text;
-	const struct list_words *list; /* instead: one part for each item of a list */
-	/* Shown where this figure is known and at least so much (of a list and a stack
-	 * the length; 1 of a text), or else `unless`; NULL: always. */
+	const struct list_words *list; /* instead of `text`: one part for each item of a list */
+	/* Shown if this figure is known and at least `least` (for a list or a stack, its length;
+	 * for a text, 1); with `unless`, if it is not; NULL: always. */
 	const char *known;
 	uint64_t least;
 	bool unless;
-	bool (*shown)(const void *figures); /* and where this says so; NULL: always */
+	bool (*shown)(const void *figures); /* additional condition; NULL: none */
 };
 
 #define SAY(words)                                                                                 \
@@ -56,26 +55,26 @@ struct figure_words {
 
 struct list_words {
 	const char *name; /* of the list */
-	size_t most;	  /* items that are written, */
+	size_t most;	  /* most items written, */
 	bool all;	  /* with -v all of them */
-	const char *more; /* "{more}" of them are left out; NULL: nothing is said */
+	const char *more; /* line for "{more}" omitted items; NULL: none */
 	const struct figure_words *words;
 	size_t count;
 };
 #define FIGURE_WORDS(rows) .words = (rows), .count = ARRAY_SIZE(rows)
 
-/* How a struct of figures is written. Its figures are called "version", "version_untested" and
- * "cannot_tell" where it has these: with the latter, text says nothing but that. */
+/* Presentation of a struct of figures. Its figures may include "version", "version_untested" and
+ * "cannot_tell": if the latter is set, text shows only that. */
 struct runtime_view {
 	const char *key;	  /* its object in JSON: "v8" */
-	const char *name;	  /* in text: "V8"; NULL: its words say all */
+	const char *name;	  /* in text: "V8"; NULL: the name is part of its words */
 	const char *unknown;	  /* in text: "its external memory is not known" */
-	struct figure_words head; /* in the process's first line; no text: nothing */
+	struct figure_words head; /* in the process's first line; no text: none */
 	const struct figures *figures;
 	const struct figure_words *words;
 	size_t count;
 	size_t size;		     /* of the struct */
-	void (*free)(void *figures); /* of what it owns; NULL: nothing */
+	void (*free)(void *figures); /* frees its owned members; NULL: none */
 };
 
 struct runtime_figures {

@@ -93,7 +93,7 @@ int task_report_compare(const struct task_report *before, struct task_report *af
 
 /* Returns the first frame outside Go's runtime; else the innermost one; NULL: none. */
 const struct frame *goroutine_place(const struct frames *frames);
-/* Likewise the first that is not of Java's library. */
+/* Returns the first frame outside Java's library; else the innermost one; NULL: none. */
 const struct frame *java_thread_place(const struct frames *frames);
 
 /* The names of a kind of task in reports. */

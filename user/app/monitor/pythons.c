@@ -23,7 +23,7 @@ struct python {
 };
 
 struct pythons {
-	const struct runtime *runtime; /* NULL: there is none with an interpreter */
+	const struct runtime *runtime; /* NULL: no process with an interpreter */
 	const struct unwind_maps *maps;
 	struct worker *worker;
 	struct dso_cache *dsos;

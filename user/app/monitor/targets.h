@@ -26,7 +26,7 @@ struct tracked {
 	struct thread_target threads; /* see session_threads.h */
 	int pidfd;		      /* readable when the whole process has ended; -1: ended */
 	bool named;		      /* by -p or -c */
-	bool shares;		      /* the memory of another target: it has no heap of its own */
+	bool shares;		      /* it shares the memory, and the heap, of another target */
 	struct cgroup_place place;    /* its cgroup as of the latest snapshot; owned */
 	struct managed_share managed; /* latest reading of its runtime */
 	uint64_t managed_read_ns;     /* 0: never */

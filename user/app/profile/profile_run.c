@@ -621,7 +621,7 @@ static double exact_promise(const struct profile_run *run)
 	return run->options->overhead / (double)MAX(sharers, 1);
 }
 
-/* Returns what is left for a burst after `watched_s` and the attempts so far. */
+/* Returns the time left for a burst after `watched_s` and the attempts so far. */
 static double exact_left_s(const struct profile_run *run, const struct profile_target *target)
 {
 	return run->options->hasty ? INFINITY

@@ -26,7 +26,7 @@ struct diagnose_beside {
 struct beside_evidence {
 	const struct report *opened;	  /* from --descriptors, for this process only */
 	const struct live_group *created; /* the largest group of threads since their number rose */
-	/* the largest group of those that ended and were not joined */
+	/* the largest group of threads that ended and were not joined */
 	const struct thread_group *ended;
 	struct mapped_evidence mapped;
 };

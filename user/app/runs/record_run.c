@@ -123,7 +123,7 @@ static int finish(struct recorder *recorder, const struct record_options *option
 
 /* -------- --profile */
 
-/* Call stacks kept for each process: those that grow most. */
+/* Call stacks kept for each process, by growth. */
 #define PROFILE_SITES 50
 
 struct profile_recording {

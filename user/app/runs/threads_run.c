@@ -178,8 +178,8 @@ static int find_goroutines(struct threads_run *run, struct thread_report *report
 	return error;
 }
 
-/* Likewise where runtimes have their threads: these have native ones, and names and frames besides.
- */
+/* Reads the threads of the processes' runtimes: native threads with names and frames, and virtual
+ * ones. */
 static int find_managed(struct threads_run *run, struct thread_report *report)
 {
 	const struct stages *stages = &run->session->stages;

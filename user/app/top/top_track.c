@@ -310,7 +310,7 @@ static int run_exact(struct track *track)
 	return watch_run(&own, &hooks);
 }
 
-/* Call stacks shown: those that grow most. */
+/* Number of call stacks shown, by growth. */
 #define PROFILE_SITES 50
 
 static int run_profile(struct track *track)

@@ -110,8 +110,8 @@ void triage_report_doubt(struct triage_report *report, struct triage_entry *entr
 }
 
 /*
- * Growth of a group's processes in bytes per second: of suspects, and of those that a rule keeps
- * from being called leaking.
+ * Growth of a group's processes in bytes per second: of suspects, and of processes that a rule
+ * keeps from being called leaking.
  */
 struct member_growth {
 	double sure_per_s, unproven_per_s;

@@ -7,9 +7,7 @@
 #include <stdint.h>
 
 #define LANES 8
-#define LANES_KEY_STEP                                                                             \
-	0x9fb21c651e98df25ull /* by so much a key grows from one word to the next                  \
-			       */
+#define LANES_KEY_STEP 0x9fb21c651e98df25ull /* growth of a key from one word to the next */
 
 /*
  * Lane i takes the words i, i + LANES, ...; `count` is a multiple of LANES. Each word is xored with

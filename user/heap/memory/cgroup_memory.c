@@ -16,14 +16,17 @@
 #include "heap/memory/conclusion.h"
 #include "process/proc/cgroup.h"
 
-/* Growth needs a cause by the rule for processes if it took so long; in less time, so much less
- * does, down to the last share: the kernel charges up to 64 pages at once for each CPU. */
+/*
+ * Growth needs a cause by the rule for processes after this time; the threshold is lower in
+ * proportion for shorter times, down to the minimum share: the kernel charges up to 64 pages at
+ * once for each CPU.
+ */
 #define GROWTH_SPAN_MS 30000.0
 #define GROWTH_SHARE_MIN (1.0 / 8)
 
-/* Lines "NAME NUMBER" of a file, by the name in either version; v1's have those of groups below. */
+/* Lines "NAME NUMBER" of a file, by the name in each version; v1's include subgroups. */
 struct stat_field {
-	const char *file[2], *name[2]; /* v1, v2; NULL: not there */
+	const char *file[2], *name[2]; /* v1, v2; NULL: missing */
 	size_t offset;
 };
 
@@ -59,7 +62,7 @@ static FILE *open_in(const char *directory, const char *name)
 	return fopen(path, "re");
 }
 
-/* A line's number; of a file that has nothing but one, the name is empty. */
+/* Returns the number of a line; the name is empty for a file with only a number. */
 static uint64_t number_of(const char *directory, const char *file_name, const char *name)
 {
 	_cleanup_fclose_ FILE *file = open_in(directory, file_name);
@@ -82,14 +85,14 @@ static void read_pressure(const char *directory, struct cgroup_pressure *pressur
 	_cleanup_fclose_ FILE *file = open_in(directory, "memory.pressure");
 	double some_10s, some_60s, full_10s, full_60s;
 
-	/* Since 5.2, where the kernel measures it (CONFIG_PSI). */
+	/* Since 5.2, if the kernel measures it (CONFIG_PSI). */
 	if (!file || fscanf(file, "some avg10=%lf avg60=%lf %*[^\n] full avg10=%lf avg60=%lf",
 			    &some_10s, &some_60s, &full_10s, &full_60s) != 4)
 		return;
 	*pressure = (struct cgroup_pressure){true, some_10s, some_60s, full_10s, full_60s};
 }
 
-/* Kernels before 5.18 do not sum it up. */
+/* Kernels before 5.18 do not report the sum. */
 static uint64_t sum_kernel(const struct cgroup_figures *figures)
 {
 	const uint64_t parts[] = {figures->slab, figures->page_tables, figures->kernel_stack};
@@ -170,8 +173,7 @@ int cgroup_memories_add(struct cgroup_memories *groups, const struct cgroup_memb
 	return add_member(group, member);
 }
 
-/* For two groups, one of which is in the other, the outer one stays: its figures are those of
- * both. */
+/* Joins nested groups: the outer one is kept, because its figures include the inner one's. */
 /* 0 or -ENOMEM. */
 static int join(struct cgroup_memories *groups)
 {
@@ -198,7 +200,7 @@ static int join(struct cgroup_memories *groups)
 	return 0;
 }
 
-/* The figures of the group at group->path, where hierarchies are usually mounted: group->known. */
+/* Reads the group at group->path, where hierarchies are usually mounted, and sets group->known. */
 static void read_group(struct cgroup_memory *group)
 {
 	char directory[4096];
@@ -208,7 +210,7 @@ static void read_group(struct cgroup_memory *group)
 	group->known = false;
 	group->time_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 	for (size_t i = 0; i < CGROUP_MOUNTS; i++) {
-		/* Out of another cgroup namespace it begins with /.. */
+		/* From another cgroup namespace it begins with /.. */
 		if (cgroup_mounts[i].unified != group->unified || strstr(group->path, "/..") ||
 		    (size_t)snprintf(directory, sizeof(directory), "%s%s", cgroup_mounts[i].point,
 				     group->path) >= sizeof(directory))
@@ -230,7 +232,7 @@ int cgroup_memories_read(struct cgroup_memories *groups)
 	return 0;
 }
 
-/* A copy of its own. 0 or -ENOMEM. */
+/* Makes a copy that owns its members. 0 or -ENOMEM. */
 static int keep(const struct cgroup_memory *group, struct cgroup_memory *kept)
 {
 	struct cgroup_memory copy = *group;
@@ -272,7 +274,7 @@ int cgroup_memories_conclude(struct cgroup_memories *first, struct cgroup_memori
 	return 0;
 }
 
-/* The cause of growth, and which process has it. */
+/* The cause of growth, and the process. */
 
 static const char *const verdict_words[] = {
 	[CGROUP_STEADY] = "no growth to explain",
@@ -319,7 +321,7 @@ static enum cgroup_verdict decide(const struct cgroup_memory *before,
 	return verdicts[memory_main_part(grown->total, parts, ARRAY_SIZE(parts))];
 }
 
-/* Below this it is no cause. */
+/* Smallest cause. */
 #define CAUSE_MIN (64 << 10)
 
 static void add_cause(struct cgroup_conclusion *grown, const struct cgroup_cause *cause)
@@ -338,7 +340,7 @@ static void add_cause(struct cgroup_conclusion *grown, const struct cgroup_cause
 	grown->causes[at] = *cause;
 }
 
-/* Anonymous memory that it had before; 0: it is new. */
+/* Returns a member's earlier anonymous memory; 0: a new member. */
 static uint64_t anon_before(const struct cgroup_memory *before, const struct cgroup_member *member)
 {
 	for (size_t i = 0; i < before->members.count; i++) {
@@ -372,7 +374,7 @@ static void find_causes(const struct cgroup_memory *before, const struct cgroup_
 					     .bytes = growth(figures[i].from, figures[i].to)};
 
 		add_cause(grown, &cause);
-		/* For v1's version nothing says what the kernel's memory is made of but sockets. */
+		/* v1 reports no part of kernel memory but sockets. */
 		kernel -= i >= 2 ? cause.bytes : 0;
 	}
 	add_cause(grown, &(struct cgroup_cause){.name = "kernel-other", .bytes = kernel});
@@ -388,7 +390,7 @@ static void find_causes(const struct cgroup_memory *before, const struct cgroup_
 	}
 }
 
-/* "; most of all slab +12.0 MiB" */
+/* Writes "; most of all slab +12.0 MiB". */
 static void say_first_cause(struct cgroup_conclusion *grown)
 {
 	const struct cgroup_cause *first = grown->causes;

@@ -11,7 +11,7 @@
 #include "heap/allocators/heap_reader.h"
 #include "heap/runtime/runtime.h"
 
-/* So many arenas more are worth a word. */
+/* Smallest increase of arenas worth mentioning. */
 #define MANY_ARENAS 4
 
 struct deciding {
@@ -25,7 +25,7 @@ static int64_t part_growth(const struct deciding *deciding, enum memory_part par
 	const struct memory_amount *before = &deciding->before->parts[part],
 				   *now = &deciding->now->parts[part];
 
-	/* Every process has page tables: those of an older recording, or of a core, are unknown. */
+	/* Every process has page tables: 0 means unknown, in an older recording or a core. */
 	if (part == MEMORY_PAGE_TABLES && (!before->resident || !now->resident))
 		return 0;
 	return (int64_t)(now->resident + now->swapped) -
@@ -33,8 +33,8 @@ static int64_t part_growth(const struct deciding *deciding, enum memory_part par
 }
 
 /*
- * Pages that were shared with relatives and are private now. A relative that has ended leaves its
- * pages without a fault, and none of them is a copy. When no relative is left nothing exists
+ * Returns the pages formerly shared with relatives, and private now. A relative that ends leaves
+ * its pages without a fault, and none of them is a copy. Once no relative is left, nothing exists
  * twice.
  */
 static int64_t unshared_growth(const struct memory_split *before, const struct memory_split *now)
@@ -67,11 +67,11 @@ static void measure(const struct memory_split *before, const struct memory_split
 	growth->total += growth->groups[GROUP_UNSHARED];
 }
 
-/* Less of a private mapping may be the reservation of an allocator, which is not meant to be
- * full. */
+/* Smallest used share of a private mapping that its size limits: below it, it may be an allocator's
+ * reservation, not meant to be filled. */
 #define FILLED_SHARE 4
 
-/* Whether its size bounds what is in it; a block of malloc cannot be anything else. */
+/* Returns whether its size limits the growth of a mapping, as for a block of malloc. */
 static bool is_bound(const struct memory_fillable *mapping)
 {
 	return mapping->shared || mapping->resident >= mapping->size / FILLED_SHARE;
@@ -90,7 +90,7 @@ static const struct memory_fillable *fillable_at(const struct memory_split *spli
 	return NULL;
 }
 
-/* What the mappings that were there before, and have the same size, have filled since. */
+/* Returns the growth in mappings that existed before with the same size. */
 static struct memory_filled filled_since(const struct memory_split *before,
 					 const struct memory_split *now)
 {
@@ -153,7 +153,7 @@ static uint64_t page_tables(const struct memory_split *split)
 	return split->parts[MEMORY_PAGE_TABLES].resident;
 }
 
-/* Records of an allocator about its own maximum. */
+/* Returns whether an allocator's own records make up half of the growth. */
 static bool own_records_grow(const struct deciding *deciding)
 {
 	return 2 * part_growth(deciding, MEMORY_MALLOC_OWN) >= deciding->growth->total;
@@ -201,14 +201,15 @@ static enum memory_verdict decide(const struct deciding *deciding)
 	return group == GROUP_FREE ? decide_free(deciding) : verdicts[group];
 }
 
-/* Private copies of a file's pages are the process's own, unlike its page cache. */
+/* Returns whether private copies of files' pages make up half of the growth: unlike page cache,
+ * they belong to the process. */
 static bool written_copies_grow(const struct deciding *deciding)
 {
 	return 2 * part_growth(deciding, MEMORY_FILES_WRITTEN) >=
 	       deciding->growth->groups[GROUP_FILES];
 }
 
-/* Whether the allocator, the kernel or the page cache keeps what makes up most of the growth. */
+/* Returns whether the allocator, the kernel or the page cache keeps most of the growth. */
 static bool most_is_kept(const struct deciding *deciding, enum memory_verdict verdict)
 {
 	switch (verdict) {
@@ -227,7 +228,7 @@ static bool most_is_kept(const struct deciding *deciding, enum memory_verdict ve
 	}
 }
 
-/* Beside what is kept, live blocks grow as a leak would. */
+/* Returns whether live blocks, besides the kept memory, grow as a leak would. */
 static bool live_may_leak(const struct memory_growth *growth)
 {
 	int64_t live = growth->groups[GROUP_LIVE];
@@ -274,7 +275,9 @@ static void steady_say(const struct sentence *sentence)
 	fputs("no growth to explain", sentence->out);
 }
 
-/* Whether garbage may hold as much outside its heap: no collection of all has come in between. */
+/*
+ * Returns whether garbage may hold the growth outside its heap: no full collection has intervened.
+ */
 static bool garbage_may_hold(const struct deciding *deciding)
 {
 	const struct heap_floor *before = &deciding->before->floor, *now = &deciding->now->floor;
@@ -294,7 +297,7 @@ static void live_say(const struct sentence *sentence)
 		sentence->deciding->now->pid, sentence->deciding->now->pid);
 }
 
-/* How the allocator that keeps most is made to give back. */
+/* Returns how to make the allocator that keeps most give memory back. */
 static struct heap_advice advice_of(const struct memory_split *split)
 {
 	const struct heap_reader *reader =
@@ -411,7 +414,7 @@ static void shared_say(const struct sentence *sentence)
 	      sentence->out);
 }
 
-/* Whether the figures of a runtime with a goal show growth of its heap. */
+/* Returns whether the figures of a runtime with a goal show the growth of its heap. */
 static bool goal_is_known(const struct deciding *deciding)
 {
 	const struct heap_goal *now = &deciding->now->goal;
@@ -419,8 +422,8 @@ static bool goal_is_known(const struct deciding *deciding)
 	return deciding->before->goal.live && now->live && now->bytes && now->collections;
 }
 
-/* Its collections leave hardly more than at the first reading: it grew by garbage and by free room,
- * as its target allows. Without a collection since then nobody knows. */
+/* Returns whether collections leave hardly more than at the first reading: the heap grew by garbage
+ * and free room, as its goal permits. Unknown, thus false, without a collection since then. */
 static bool heap_is_kept(const struct deciding *deciding)
 {
 	const struct heap_goal *before = &deciding->before->goal, *now = &deciding->now->goal;
@@ -455,7 +458,7 @@ static void goal_say(const struct sentence *sentence)
 		sentence->deciding->now->pid);
 }
 
-/* Whether figures of collections show growth of the heap. */
+/* Returns whether figures of collections show the growth of the heap. */
 static bool floor_is_known(const struct deciding *deciding)
 {
 	return deciding->before->floor.known && deciding->now->floor.known;
@@ -540,7 +543,7 @@ static void other_say(const struct sentence *sentence)
 	fprintf(sentence->out, ". `leakmon -p %d --mappings` shows what maps it", now->pid);
 }
 
-/* So large a mapping can have such page tables. */
+/* Returns the mapping large enough to need these page tables. */
 static const struct memory_fillable *sparsest(const struct deciding *deciding)
 {
 	const struct memory_fillable *found = NULL;
@@ -628,7 +631,7 @@ static void (*const says[])(const struct sentence *sentence) = {
 };
 _Static_assert(ARRAY_SIZE(says) == MEMORY_VERDICT_MAX_, "words for every verdict");
 
-/* A leak may hide behind growth that is none. */
+/* Mentions live blocks: a leak may hide behind growth that is none. */
 static void live_besides_say(const struct sentence *sentence, enum memory_verdict verdict)
 {
 	int64_t live = sentence->deciding->growth->groups[GROUP_LIVE];
@@ -643,7 +646,7 @@ static void live_besides_say(const struct sentence *sentence, enum memory_verdic
 		sentence->deciding->now->pid);
 }
 
-/* Verdicts that say more than which part grew. */
+/* Explanations of verdicts beyond the part that grew. */
 static const char *const whys[MEMORY_VERDICT_MAX_] = {
 	[MEMORY_PAGE_TABLES_GROW] = "page tables: a large sparse address range stays mapped",
 	[MEMORY_UNSHARED_GROWS] =
@@ -695,7 +698,7 @@ void memory_conclude(const struct memory_split *before, const struct memory_spli
 		fputs(conclusion->no_leak ? "not a leak; " : "the larger part: ", out);
 	says[conclusion->verdict](&sentence);
 	live_besides_say(&sentence, conclusion->verdict);
-	fclose(out); /* what does not fit is cut, and ends in NUL */
+	fclose(out); /* longer text is cut, and ends in NUL */
 	conclusion->text[sizeof(conclusion->text) - 1] = '\0';
 }
 
@@ -730,7 +733,7 @@ static int add_side(const struct report *report, bool same_run, bool later,
 	return error;
 }
 
-/* For one that is on both sides. */
+/* Adds the conclusion of a process on both sides. */
 static void conclude_change(const struct diff *diff, const struct report_process *process,
 			    struct memory_changes *changes)
 {

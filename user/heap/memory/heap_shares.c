@@ -10,20 +10,20 @@
 #include "heap/memory/residency.h"
 #include "process/pause/hold.h"
 
-/* A heap can change while it is read: this often it is restarted. */
+/* Most readings of a heap that changes meanwhile. */
 #define READ_TRIES 3
-/* Stretches without a gap are looked at together, so many bytes at once. */
+/* Most bytes of a contiguous range handled at once. */
 #define STRETCH_BYTES (1ull << 30)
-/* Beyond this, which pages are resident is not asked for one by one: nobody has so much. */
+/* Larger runs are not checked page by page: they cannot be resident. */
 #define RUN_MAX_BYTES (1ull << 40)
 
-/* Where the bytes of a heap are. */
+/* State of summing up the bytes of a heap. */
 
 struct summing {
 	const struct heap *heap;
 	struct allocator_report *report;
 	struct residency residency; /* of the stretch */
-	/* Neighbours of one use and arena, not yet in the sums: most blocks are live. */
+	/* Adjacent bytes of one use and arena, not yet in the sums: most blocks are live. */
 	struct {
 		enum heap_use use;
 		uint32_t arena;
@@ -68,7 +68,7 @@ static void add_share(struct summing *summing, const struct heap_run *run, enum 
 	summing->pending.blocks += is_block;
 }
 
-/* Memory before, between and behind its blocks is free, too: it serves nobody. */
+/* Adds the blocks of a run; memory before, between and behind them is free, too. */
 static void add_blocks(struct summing *summing, const struct heap_run *run)
 {
 	static const enum heap_use uses[] = {
@@ -99,7 +99,7 @@ static void add_run(struct summing *summing, const struct heap_run *run)
 	};
 	_Static_assert(ARRAY_SIZE(uses) == RUN_USE_MAX_, "a use for every run");
 
-	/* Retained pages are resident where a huge page covers them: a purge passes them by. */
+	/* Retained pages are resident inside huge pages: a purge skips them. */
 	if (run->use == RUN_DIRTY || run->use == RUN_MUZZY)
 		summing->report->figures[ALLOCATOR_TRIMMABLE] +=
 			residency_bytes(&summing->residency, run->start, run->end, RESIDENT);
@@ -109,7 +109,7 @@ static void add_run(struct summing *summing, const struct heap_run *run)
 		add_share(summing, run, uses[run->use], run->start, run->end, run->use == RUN_TOP);
 }
 
-/* Bytes of a stretch that could be given back, page by page. */
+/* Adds the bytes of a range that could be given back, page by page. */
 static void add_trims(struct summing *summing, uint64_t start, uint64_t end)
 {
 	const struct heap_trim *trims = summing->heap->trims.items;
@@ -127,13 +127,14 @@ static void add_trims(struct summing *summing, uint64_t start, uint64_t end)
 	}
 }
 
-/* For the heap itself: blocks with own mappings and tables lie elsewhere. */
+/* Returns whether a run is in the heap itself: blocks with separate mappings, and tables, are
+ * elsewhere. */
 static bool is_inside(const struct heap_run *run)
 {
 	return run->use != RUN_MAPPED && run->use != RUN_TABLES;
 }
 
-/* Runs from the i-th on without a gap between them; returns the first one behind. */
+/* Returns the first run behind the contiguous ones from the i-th on. */
 static size_t stretch_end(const struct heap *heap, size_t i)
 {
 	const struct heap_run *runs = heap->runs.items;
@@ -215,18 +216,20 @@ static int add_heap(struct heap *heap, const struct peek *peek, struct heap_shar
 struct reading {
 	struct heap_view view;
 	struct heap_finds finds;
-	const char *why_changing; /* of one that could not be read at all */
+	const char *why_changing; /* of a heap that could not be read at all */
 	struct heap_shares *shares;
 };
 
-/* Whether another try may find more: a list that was being changed may be whole by now. */
+/*
+ * Returns whether another try may find more: a list under modification may be consistent by then.
+ */
 static bool is_unsettled(const struct heap *heap, size_t tries)
 {
 	return heap->broken || heap->broken_caches || heap->broken_walks > heap->absent_walks ||
 	       (heap->figures[ALLOCATOR_BROKEN_LISTS] && tries == 1);
 }
 
-/* The part that can wait until the records of a heap are read. */
+/* Does the work that can wait until a heap's records are read. */
 static int settle_heap(struct reading *reading, void *state, struct heap *heap)
 {
 	int error = heap->reader->settle ? heap->reader->settle(state, heap) : 0;
@@ -236,7 +239,7 @@ static int settle_heap(struct reading *reading, void *state, struct heap *heap)
 	return error;
 }
 
-/* 0; -ENOENT: it is not there (any more); -ENOMEM; -ESRCH. */
+/* Reads a heap. 0; -ENOENT: not there (any more); -ENOMEM; -ESRCH. */
 static int read_heap(struct reading *reading, void *state, struct heap *heap)
 {
 	const struct heap_reader *reader = heap->reader;
@@ -287,7 +290,9 @@ static int read_heaps(struct reading *reading)
 {
 	int error = heap_finds_make(&reading->finds, &reading->view);
 
-	/* A heap that was being changed is read again, as often as one that changes later. */
+	/*
+	 * A heap that changed during the search is read again, as often as one that changes later.
+	 */
 	if (!error || error == -EAGAIN)
 		error = heap_finds_walk_begin(&reading->finds, &reading->view);
 	if (!error)
@@ -300,7 +305,7 @@ static int read_heaps(struct reading *reading)
 	return error;
 }
 
-/* For several, the last one is it that replaces the C library's. */
+/* Returns the reason; of several allocators, the last one replaces the C library's. */
 static const char *why_unknown(const struct reading *reading)
 {
 	const struct allocator_reports *reports = &reading->shares->reports;
@@ -331,7 +336,7 @@ int heap_shares_read(const struct maps *maps, int pagemap, struct heap_shares *s
 	return error;
 }
 
-/* The same of a process that stands. */
+/* Reading a stopped process. */
 
 struct standing {
 	pid_t pid;
@@ -339,7 +344,7 @@ struct standing {
 	struct maps *maps;
 	struct filter *heaps;
 	struct deadline deadline;
-	struct heap read[HEAP_READERS_MAX]; /* those that were read in time have a name, or runs */
+	struct heap read[HEAP_READERS_MAX]; /* heaps read in time have a name, or runs */
 	bool in_time[HEAP_READERS_MAX];
 };
 
@@ -357,7 +362,8 @@ static int read_maps_again(struct standing *standing)
 	return filter_heaps_from_maps(standing->maps, standing->heaps);
 }
 
-/* Only what must be of one moment: records of the allocators, and a walk through their blocks. */
+/* Reads the parts that must be consistent: the allocators' records, and a walk through their
+ * blocks. */
 static int read_standing(void *context, const struct stop *stop, struct deadline *deadline)
 {
 	struct standing *standing = context;
@@ -384,8 +390,8 @@ static int read_standing(void *context, const struct stop *stop, struct deadline
 	return error;
 }
 
-/* The part that could wait until it ran again; of a heap that took too long, all but its
- * records. */
+/* Adds the parts that can be read after the process resumes; for a heap that took too long, all but
+ * its records. */
 static int add_standing(struct standing *standing, size_t i)
 {
 	struct reading *reading = standing->reading;
@@ -442,7 +448,8 @@ int heap_shares_read_stopped(pid_t pid, struct maps *maps, int pagemap, uint64_t
 			    .context = &standing};
 	int error = filter_heaps_from_maps(maps, &heaps);
 
-	/* Searching the modules takes long. A heap that changes is found as well. */
+	/* Searches the modules before the stop, because that is slow. A heap that changes is found
+	 * as well. */
 	if (!error)
 		error = heap_finds_make(&reading.finds, &reading.view);
 	if (!error || error == -EAGAIN)

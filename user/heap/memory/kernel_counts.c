@@ -10,12 +10,12 @@
 #include "base/clock.h"
 #include "base/text.h"
 
-/* /proc/PID/timers is walked from its beginning for every page that is read. */
+/* The kernel walks /proc/PID/timers from its beginning for every page read. */
 #define READ_NS 50000000ull
-/* Descriptors whose kind is looked at. */
+/* Most descriptors examined. */
 #define DESCRIPTORS_MAX 65536
 
-/* Lines that `matches` says count, within READ_NS; else *whole gets false. */
+/* Counts the lines accepted by matches(), within READ_NS; otherwise *whole becomes false. */
 static uint64_t count_lines(FILE *file, bool (*matches)(const char *line, const void *context),
 			    const void *context, bool *whole)
 {
@@ -45,7 +45,7 @@ uint64_t kernel_counts_lines(FILE *file, const char *beginning, bool *whole)
 	return count_lines(file, begins_with, beginning, whole);
 }
 
-/* "1: POSIX  ADVISORY  WRITE 1234 08:01:1234 0 EOF"; of one that waits "1: -> POSIX ...". */
+/* "1: POSIX ADVISORY WRITE 1234 08:01:1234 0 EOF"; a waiting one is "1: -> POSIX ...". */
 static bool is_lock_of(const char *line, const void *pid)
 {
 	int owner;
@@ -64,7 +64,7 @@ static void set(struct kernel_counts *counts, enum kernel_thing thing, bool know
 	counts->of[thing].count += count;
 }
 
-/* Kinds of descriptors whose lines in fdinfo are things. */
+/* Kinds of descriptors whose lines in fdinfo are counted. */
 static const struct {
 	const char *link, *line;
 	enum kernel_thing thing;
@@ -136,7 +136,7 @@ static void read_locks(pid_t pid, struct kernel_counts *counts)
 	set(counts, THING_RECORD_LOCKS, file && whole, count);
 }
 
-/* "1234 (sleep) Z 1": a name may have brackets in it. */
+/* "1234 (sleep) Z 1": a name may contain brackets. */
 static bool has_ended(int pid)
 {
 	_cleanup_fclose_ FILE *file = NULL;
@@ -151,8 +151,8 @@ static bool has_ended(int pid)
 	return state && text_begins(state, ") Z");
 }
 
-/* Children of one thread. False: not all of them, or the kernel does not tell
- * (CONFIG_PROC_CHILDREN). */
+/* Counts the ended children of one thread. Returns false if not all were read, or the kernel does
+ * not tell (CONFIG_PROC_CHILDREN). */
 static bool count_ended(pid_t pid, const char *thread, uint64_t end_ns, uint64_t *count)
 {
 	_cleanup_fclose_ FILE *file = NULL;

@@ -17,7 +17,7 @@ static uint64_t owned_bytes(const struct smaps_entry *entry)
 	       entry->figures.swap;
 }
 
-/* As `memory` has it: generated code. */
+/* Returns the bytes of generated code, by the definition of `memory`. */
 static uint64_t code_bytes(const struct smaps_entry *entry)
 {
 	return entry->mapping.executable && !entry->mapping.inode ? anonymous_bytes(entry) : 0;

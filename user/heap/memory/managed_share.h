@@ -8,8 +8,8 @@
 #include "report/runtime_label.h"
 
 /*
- * For a process of any kind. It costs the kernel a walk over all resident pages. 0 or -errno, and
- * *share is untouched then.
+ * Reads the share for a process, with or without a runtime. It costs the kernel a walk over all
+ * resident pages. 0 or -errno; *share is untouched on error.
  */
 int managed_share_read(pid_t pid, struct managed_share *share);
 

@@ -20,7 +20,7 @@
 #include "process/proc/process_list.h"
 #include "process/proc/process_memory.h"
 
-/* Names of tmpfs-backed mappings without a path. */
+/* Returns whether a mapping without a path is backed by tmpfs, by its name. */
 static bool is_shared_memory(const struct mapping *mapping)
 {
 	static const char *const deleted[] = {"/memfd:", "/SYSV", "/dev/zero"};
@@ -34,7 +34,8 @@ static bool is_shared_memory(const struct mapping *mapping)
 	return false;
 }
 
-/* The kernel puts it right behind the last segment with contents. */
+/* Returns whether it is a module's zeroed data, which the kernel puts right behind the last segment
+ * with contents. */
 static bool is_module_data(const struct smaps *smaps, size_t i)
 {
 	const struct mapping *mapping = &smaps->list.items[i].mapping, *before;
@@ -73,8 +74,8 @@ struct splitting {
 	int pagemap;
 	struct peek peek;
 	struct heap_shares shares;
-	const struct pause_options *pause; /* NULL: it must not be stopped */
-	/* For mappings in which there are heaps. */
+	const struct pause_options *pause; /* NULL: no stop permitted */
+	/* Of mappings that contain heaps. */
 	uint64_t heap_rss, heap_pss;
 };
 
@@ -86,7 +87,7 @@ static void add_share(struct memory_share *sum, const struct memory_share *share
 	sum->pss += share->pss;
 }
 
-/* Names come often: they are joined at the end. */
+/* Adds a named item; equal names are joined at the end. */
 static int add_item(struct memory_process *process, enum memory_part part, const char *name,
 		    const struct memory_share *share)
 {
@@ -143,7 +144,7 @@ static struct memory_share share_of(const struct smaps_figures *figures)
 	return (struct memory_share){figures->size, figures->rss, figures->swap, figures->pss};
 }
 
-/* A named thing, in the sum of its part as well. */
+/* Adds a named item, also to the sum of its part. */
 static int add_named(struct memory_process *process, enum memory_part part, const char *name,
 		     const struct memory_share *share)
 {
@@ -155,7 +156,7 @@ static int add_named(struct memory_process *process, enum memory_part part, cons
 struct claims {
 	struct memory_share all, heap, blocks;
 	bool has_heap, has_blocks;
-	bool is_block; /* the whole mapping is */
+	bool is_block; /* the whole mapping is one block */
 };
 
 static void add_claim(struct memory_share *share, const struct residency *residency, uint64_t start,
@@ -170,11 +171,11 @@ static void add_claim(struct memory_share *share, const struct residency *reside
 	share->swapped += residency_bytes(residency, start, end, IN_SWAP);
 }
 
-/* The first one that ends behind an address. */
+/* Index of the first extent that ends behind an address. */
 #define FIRST_BEHIND(list, address)                                                                \
 	SORTED_BEFORE(extent_, (list)->items, (list)->count, extent_->end <= (address))
 
-/* So much of a mapping at once: a byte is kept for each page. */
+/* Most bytes of a mapping at once: one byte is kept for each page. */
 #define SPLIT_BYTES (64ull << 30)
 
 static void add_claims(const struct heap_shares *shares, const struct residency *residency,
@@ -195,7 +196,7 @@ static void add_claims(const struct heap_shares *shares, const struct residency 
 			  shares->mapped.items[block].end);
 }
 
-/* 0 or -ENOMEM. */
+/* Splits a mapping into heaps, mapped blocks and the rest. 0 or -ENOMEM. */
 static int claim_parts(const struct splitting *splitting, const struct mapping *mapping,
 		       struct claims *claims)
 {
@@ -222,7 +223,7 @@ static int claim(struct splitting *splitting, const struct mapping *mapping, str
 	bool in_block =
 		block < shares->mapped.count && shares->mapped.items[block].start < mapping->end;
 
-	/* One block that fills it: smaps says it all. */
+	/* One block that fills the mapping: the figures of smaps suffice. */
 	claims->is_block = !in_extent && in_block &&
 			   shares->mapped.items[block].start == mapping->start &&
 			   shares->mapped.items[block].end >= mapping->end;
@@ -234,8 +235,8 @@ static int claim(struct splitting *splitting, const struct mapping *mapping, str
 }
 
 /*
- * For a private mapping, what was written is the process's own. Of that, musl gives malloc what is
- * left over behind a module's data (donate.c).
+ * Adds the mapping of a file. Written pages of a private one belong to the process. musl gives
+ * malloc the unused rest behind a module's data (donate.c).
  */
 static int add_file(struct splitting *splitting, const struct smaps_entry *entry)
 {
@@ -273,18 +274,18 @@ static bool is_managed(struct splitting *splitting, const struct mapping *mappin
 	return runtime_heap_share(&splitting->runtime, mapping, &splitting->peek) >= 0.5;
 }
 
-/* The rest of a mapping beside malloc's: the kernel joins neighbours to one mapping, so that a
- * block may lie in one with a runtime's heap. */
+/* Returns the part of a mapping's rest besides malloc's memory: the kernel merges neighbours, so
+ * that a block may share a mapping with a runtime's heap. */
 static enum memory_part rest_part(struct splitting *splitting, const struct mapping *mapping,
 				  const struct claims *claims)
 {
 	if (is_managed(splitting, mapping))
 		return MEMORY_MANAGED;
-	/* Around heaps there is what describes them. */
+	/* Memory around heaps contains their records. */
 	return claims->has_heap ? MEMORY_MALLOC_OWN : MEMORY_ANONYMOUS;
 }
 
-/* A mapping with heaps or mapped blocks in it; what is in neither is the rest. */
+/* Adds a mapping that contains heaps or mapped blocks, and the rest. */
 static void add_claimed(struct splitting *splitting, const struct smaps_entry *entry,
 			struct claims *claims)
 {
@@ -304,7 +305,7 @@ static void add_claimed(struct splitting *splitting, const struct smaps_entry *e
 	}
 }
 
-/* Stacks of threads that live, and of those that have ended, by residency if both are there. */
+/* Adds stacks of live and of ended threads, by residency if a mapping has both. */
 static int add_stacks(struct splitting *splitting, const struct smaps_entry *entry,
 		      const struct thread_stacks *stacks)
 {
@@ -335,7 +336,7 @@ static int add_stacks(struct splitting *splitting, const struct smaps_entry *ent
 	return 0;
 }
 
-/* 1: it is one of thread stacks, and has been added; 0; -ENOMEM. */
+/* Adds a mapping of thread stacks. 1: added; 0: no thread stacks; -ENOMEM. */
 static int try_stacks(struct splitting *splitting, const struct smaps_entry *entry)
 {
 	struct memory_process *process = splitting->process;
@@ -353,7 +354,7 @@ static int try_stacks(struct splitting *splitting, const struct smaps_entry *ent
 	return error ? error : found;
 }
 
-/* Smaller ones explain nothing. */
+/* Smaller mappings explain nothing. */
 #define FILLABLE_MIN (UINT64_C(1) << 20)
 
 static bool is_fillable(const struct mapping *mapping)
@@ -427,7 +428,7 @@ static int add_mapping(struct splitting *splitting, size_t i)
 	enum memory_part part = mapping_owner(&splitting->smaps, i);
 	struct memory_share share = share_of(&entry->figures);
 
-	/* Rss has nothing of huge pages that a mount gives: they are counted apart. */
+	/* Rss excludes hugetlbfs pages: they are counted separately. */
 	if (entry->figures.hugetlb)
 		return 0;
 	switch (part) {
@@ -450,7 +451,7 @@ static int add_mapping(struct splitting *splitting, size_t i)
 	}
 }
 
-/* The heaps' parts, as their readers have them. */
+/* Adds the heaps' parts, from their readers. */
 static void add_heaps(struct splitting *splitting)
 {
 	const struct allocator_reports *reports = &splitting->process->allocators;
@@ -470,7 +471,7 @@ static void add_heaps(struct splitting *splitting)
 	}
 }
 
-/* Figures of the whole process. */
+/* Completes the allocators' reports by figures of the whole process. */
 static void complete_reports(struct memory_process *process)
 {
 	for (size_t i = 0; i < process->allocators.list.count; i++) {
@@ -508,14 +509,14 @@ static int find_runtime(struct splitting *splitting)
 struct checking {
 	struct memory_source source;
 	int pagemap;
-	uint64_t step; /* one huge page in so many is read */
+	uint64_t step; /* one huge page in `step` is read */
 	uint64_t seen;
 	uint64_t *words; /* of one part */
 	struct memory_huge *huge;
 };
 
-/* A huge page is resident as a whole. Small ones that happen to fill such a place are taken for
- * one: they are no worse. */
+/* Returns whether a huge page is resident as a whole. Small pages that fill such a place are
+ * mistaken for one, which does no harm. */
 static bool is_whole(const struct checking *checking, uint64_t address)
 {
 	uint64_t entries[PART_PAGES], end = address + page_huge_size();
@@ -567,7 +568,7 @@ static int huge_pages_check(const struct smaps *smaps, struct memory_source sour
 	const uint64_t huge_bytes = page_huge_size();
 
 	*huge = (struct memory_huge){.bytes = smaps_sum(smaps).anon_huge};
-	/* Without pagemap a page that is absent would be faulted in. */
+	/* Without pagemap, reading would fault in absent pages. */
 	if (!huge->bytes || pagemap < 0)
 		return 0;
 	words = checking.words = malloc(PART_BYTES);
@@ -585,7 +586,7 @@ static int huge_pages_check(const struct smaps *smaps, struct memory_source sour
 	return 0;
 }
 
-/* Figures of the whole process, and what its mappings do not have. */
+/* Computes the figures of the whole process that mappings lack. */
 static void sum_up(struct splitting *splitting)
 {
 	struct memory_process *process = splitting->process;
@@ -618,13 +619,12 @@ static int split(struct splitting *splitting)
 				&process->huge);
 }
 
-/* A heap that has grown since the mappings were read leads out of them: so often they are read
- * again. */
+/* Most readings of the mappings: a heap that has grown since then extends beyond them. */
 #define MAPS_TRIES 3
-/* A busy machine may leave no time for what a stop is for. */
+/* Most stops: on a busy machine, the time of a stop may not suffice. */
 #define STOP_TRIES 3
 
-/* False: they cannot be. */
+/* Reads the mappings again; returns false if that fails. */
 static bool read_maps_again(struct splitting *splitting)
 {
 	struct memory_process *process = splitting->process;
@@ -638,7 +638,7 @@ static bool read_maps_again(struct splitting *splitting)
 	return true;
 }
 
-/* The one way to read a heap that never stands still. If it fails, what was read before stays. */
+/* Reads a constantly changing heap in a stop. If that fails, the earlier result is kept. */
 static int read_heaps_stopped(struct splitting *splitting)
 {
 	struct memory_process *process = splitting->process;
@@ -664,8 +664,8 @@ static int read_heaps_stopped(struct splitting *splitting)
 }
 
 /*
- * Whether glibc's malloc is at work, in spite of no heap that was found: it was being changed. A
- * program with another allocator does not extend the data segment, and is not stopped for nothing.
+ * Returns whether glibc's malloc is in use although no heap was found: it was changing. A program
+ * with another allocator does not extend the data segment, and is not stopped in vain.
  */
 static bool hides_heap(const struct maps *maps, const struct heap_shares *shares)
 {
@@ -737,7 +737,7 @@ static int read_core_maps(struct splitting *splitting, const struct core *core)
 	return core_maps(core, MAPS_ALL, &splitting->maps);
 }
 
-/* The kernel's figures; of a core, what the pages say. */
+/* Reads the kernel's figures; for a core, those of its pages. */
 static int read_figures(struct splitting *splitting)
 {
 	struct memory_process *process = splitting->process;

@@ -48,7 +48,7 @@ uint64_t residency_bytes(const struct residency *residency, uint64_t start, uint
 
 	start = MAX(start, residency->start);
 	end = MIN(end, residency->end);
-	/* Mostly all pages are of one kind, and there are a great many blocks. */
+	/* A shortcut, because mostly all pages are of one kind, and blocks are many. */
 	if (start >= end || !residency->counts[kind])
 		return 0;
 	if (residency->counts[kind] == (residency->end - residency->start) / MEMORY_PAGE)

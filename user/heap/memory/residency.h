@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which pages of a stretch of memory are resident, and which are in swap. */
+/* Residency of the pages of a memory range: resident, in swap, or neither. */
 #ifndef LEAKMON_MEMORY_RESIDENCY_H
 #define LEAKMON_MEMORY_RESIDENCY_H
 
@@ -13,17 +13,18 @@
 #define IN_SWAP 2
 
 struct residency {
-	uint64_t start, end;	    /* of pages */
+	uint64_t start, end;	    /* bounds, on page boundaries */
 	uint8_t *pages;		    /* RESIDENT, IN_SWAP or 0; owned */
-	size_t counts[IN_SWAP + 1]; /* of pages, by what they are */
+	size_t counts[IN_SWAP + 1]; /* numbers of pages by state */
 };
 
-/* `pagemap` as pagemap_open() gives it; -1: every page counts as resident. 0 or -ENOMEM. */
+/* Reads the states of the pages in a range. `pagemap`: result of pagemap_open(); -1: every page
+ * counts as resident. 0 or -ENOMEM. */
 int residency_read(struct residency *residency, struct memory_source source, int pagemap,
 		   uint64_t start, uint64_t end);
 void residency_free(struct residency *residency);
 
-/* Bytes of [start, end) in pages of that kind; what lies outside is none. */
+/* Returns the bytes of [start, end) in pages of a kind; pages outside the range count as none. */
 uint64_t residency_bytes(const struct residency *residency, uint64_t start, uint64_t end, int kind);
 
 static inline bool residency_is(const struct residency *residency, uint64_t address, int kind)

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 
-/* More than any kernel has. */
+/* Above the number in any kernel. */
 #define CACHES_MAX 4096
 #define KMALLOC "kmalloc-"
 

@@ -51,7 +51,7 @@ static const struct field status_fields[] = {
 };
 #undef FIELD
 
-/* "Name:   12 kB" is added to where the table says; any other line is none of ours. */
+/* Adds "Name: 12 kB" to its field by the table; ignores other lines. */
 static void take_field(const char *line, const struct field *table, size_t count, void *figures)
 {
 	const char *colon = strchr(line, ':');
@@ -68,7 +68,8 @@ static void take_field(const char *line, const struct field *table, size_t count
 	}
 }
 
-/* Addresses are written in lower-case hexadecimal digits, names begin with a capital letter. */
+/* Returns whether a line begins a mapping: addresses are lower-case hexadecimal digits, names begin
+ * with a capital letter. */
 static bool is_header(const char *line)
 {
 	return (*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f');
@@ -239,7 +240,7 @@ struct memory_forked smaps_forked(const struct smaps *smaps)
 	return forked;
 }
 
-/* The innermost namespace's number stands last; before 4.1 there is none. */
+/* Reads the innermost namespace's number, the last one; before 4.1 the line is missing. */
 static void take_own_pid(const char *line, struct memory_status *status)
 {
 	const char *last = strrchr(line, '\t');
@@ -248,7 +249,7 @@ static void take_own_pid(const char *line, struct memory_status *status)
 		status->own_pid = (int32_t)strtol(last, NULL, 10);
 }
 
-/* "Uid:", then the real one, the effective one, and two more. */
+/* Reads "Uid:": the real UID, the effective one, and two more. */
 static void take_uid(const char *line, struct memory_status *status)
 {
 	uint32_t uid;

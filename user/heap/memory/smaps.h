@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The kernel's figures of a process's memory, mapping by mapping: /proc/PID/smaps and the lines of
- * /proc/PID/status that no mapping has (man 5 proc, Documentation/filesystems/proc.rst).
+ * The kernel's figures of a process's memory by mapping: /proc/PID/smaps, and lines of
+ * /proc/PID/status that smaps lacks (man 5 proc, Documentation/filesystems/proc.rst).
  */
 #ifndef LEAKMON_MEMORY_SMAPS_H
 #define LEAKMON_MEMORY_SMAPS_H
@@ -13,7 +13,7 @@
 #include "report/memory_report.h"
 
 struct smaps_entry {
-	struct mapping mapping; /* its path is owned */
+	struct mapping mapping; /* owns its path */
 	struct smaps_figures figures;
 };
 
@@ -22,28 +22,29 @@ struct smaps {
 };
 
 /*
- * `task`: the thread with a /proc directory that shows the address space (maps.task). 0; -ESRCH;
- * -EACCES; -ENOENT: this kernel has no smaps; -EBADMSG: no text that a kernel writes; -ENOMEM.
+ * Reads smaps. `task`: the thread whose /proc directory shows the address space (maps.task). 0;
+ * -ESRCH; -EACCES; -ENOENT: a kernel without smaps; -EBADMSG: not a text of the kernel's; -ENOMEM.
  * *smaps is untouched on error.
  */
 int smaps_read(int pid, int task, struct smaps *smaps);
-/* The same of a text. 0, -EBADMSG or -ENOMEM. */
+/* Parses a text in the format of smaps. 0, -EBADMSG or -ENOMEM. */
 int smaps_parse(FILE *file, struct smaps *smaps);
 void smaps_free(struct smaps *smaps);
 
 /*
- * The same of a core file, as far as it shows: pages with contents are resident, and nobody else
- * had them. `pagemap` is the core's. 0 or -ENOMEM.
+ * Builds smaps for a core file: pages with contents count as resident, and as private. `pagemap` is
+ * the core's. 0 or -ENOMEM.
  */
 int smaps_of_core(const struct maps *maps, int pagemap, struct smaps *smaps);
 
-/* The sum over all mappings. */
+/* Returns the sum over all mappings. */
 struct smaps_figures smaps_sum(const struct smaps *smaps);
 
-/* Private anonymous memory by who has its pages; `faults` is 0. */
+/* Returns private anonymous memory by owner of the pages; `faults` is 0. */
 struct memory_forked smaps_forked(const struct smaps *smaps);
 
-/* 0 or -errno; *status is untouched on error. */
+/* Reads /proc/PID/status, or parses a text in its format. 0 or -errno; *status is untouched on
+ * error. */
 int memory_status_read(int pid, struct memory_status *status);
 int memory_status_parse(FILE *file, struct memory_status *status);
 

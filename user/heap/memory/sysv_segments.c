@@ -15,7 +15,8 @@
 #include "base/cleanup.h"
 #include "process/proc/process_list.h"
 
-/* A creator began at most that much after its segment: both times are cut to a second. */
+/* Most seconds by which a creator may appear to start after its segment: both times are truncated
+ * to a second. */
 #define CLOCK_STEP_S 1
 
 static int by_bytes(const void *left_pointer, const void *right_pointer)
@@ -68,7 +69,7 @@ int sysv_segments_parse(FILE *file, struct sysv_report *report)
 	return 0;
 }
 
-/* The name of the creator, unless another process has its PID by now. */
+/* Finds the name of the creator, unless its PID was reused. */
 static void name_creator(struct sysv_segment *segment, int64_t boot_s)
 {
 	struct process_entry entry;
@@ -103,7 +104,7 @@ struct entering {
 	int error;
 };
 
-/* A namespace is a thread's own. */
+/* Runs in a separate thread, because namespaces are per thread. */
 static void *enter_and_read(void *context)
 {
 	struct entering *entering = context;
@@ -183,7 +184,7 @@ static const struct sysv_segment *segment_find(const struct sysv_report *report,
 	for (size_t i = 0; i < report->list.count; i++) {
 		const struct sysv_segment *found = &report->list.items[i];
 
-		/* The kernel counts up the numbers that it gives out again. */
+		/* The kernel increments an identifier when it reuses it. */
 		if (found->id == segment->id && found->creator == segment->creator)
 			return found;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads the segments of System V shared memory (/proc/sysvipc/shm, man 5 proc). A segment that
- * nobody removes (shmctl(2), IPC_RMID) stays when its creator and all others have ended.
+ * Reads the segments of System V shared memory (/proc/sysvipc/shm, man 5 proc). Unless it is
+ * removed (shmctl(2), IPC_RMID), a segment outlives its creator and all other processes.
  */
 #ifndef LEAKMON_MEMORY_SYSV_SEGMENTS_H
 #define LEAKMON_MEMORY_SYSV_SEGMENTS_H
@@ -11,21 +11,22 @@
 #include "report/memory_report.h"
 #include "report/sysv_report.h"
 
-/* More are left out. */
+/* Further segments are left out. */
 #define SYSV_SEGMENTS_MAX 4096
 
 /*
- * Those of the IPC namespace of a process; 0: of leakmon's own. 0; -ENOENT: no such process, or a
- * kernel without System V IPC; -EPERM: the namespace may not be entered; -EBADMSG; -ENOMEM.
- * *report is untouched on error; its owner frees it.
+ * Reads the segments in the IPC namespace of a process; pid 0: leakmon's. 0; -ENOENT: no such
+ * process, or a kernel without System V IPC; -EPERM: the namespace may not be entered; -EBADMSG;
+ * -ENOMEM. *report is untouched on error; the caller frees it.
  */
 int sysv_segments_read(pid_t pid, struct sysv_report *report);
-/* The same of a text, without the names of creators. 0, -EBADMSG or -ENOMEM. */
+/* Parses a text in the format of /proc/sysvipc/shm, without the names of creators. 0, -EBADMSG or
+ * -ENOMEM. */
 int sysv_segments_parse(FILE *file, struct sysv_report *report);
 
-/* Leaves those that concern the processes of a report: see sysv_report.list. */
+/* Keeps the segments that concern the processes of a report: see sysv_report.list. */
 void sysv_segments_select(struct sysv_report *report, const struct memory_report *processes);
-/* Compares with an earlier reading, of which all segments are left. */
+/* Compares with an earlier reading that still has all its segments. */
 void sysv_segments_compare(const struct sysv_report *before, uint64_t since_ms,
 			   struct sysv_report *report);
 

@@ -7,7 +7,9 @@
 #include "binary/arch/machine.h"
 #include "heap/allocators/stack_block.h"
 
-/* Where a descriptor may begin, seen from the end: the last two pages, for it is aligned. */
+/*
+ * Range before the end in which a descriptor may begin: the last two pages, because it is aligned.
+ */
 #define SEARCH_PAGES 2
 
 enum thread_stack { STACK_NONE, STACK_LIVE, STACK_ENDED, STACK_JOINED };
@@ -39,7 +41,7 @@ static enum thread_stack stack_in_page(struct peek *peek, uint64_t page, uint64_
 	return STACK_NONE;
 }
 
-/* The stack that ends at `end`. */
+/* Returns the state of the stack that ends at `end`. */
 static enum thread_stack stack_at(struct peek *peek, uint64_t start, uint64_t end, int32_t main_tid,
 				  uint64_t *descriptor)
 {

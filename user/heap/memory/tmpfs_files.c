@@ -21,7 +21,7 @@
 #include "heap/memory/conclusion.h"
 #include "process/proc/mounts.h"
 
-/* Names in all directories, or descriptors: beyond them a reading is partial. */
+/* Most names in all directories, or descriptors: with more, a reading is partial. */
 #define NAMES_MAX 4096
 #define DEPTH_MAX 6
 
@@ -29,8 +29,9 @@ struct reading {
 	pid_t pid;
 	int root; /* of the process */
 	size_t names;
-	VEC(uint64_t) others; /* devices of mounts that are no tmpfs */
-	bool served;	      /* by a process or a server, which may never answer: one of them */
+	VEC(uint64_t) others; /* devices of other mounts than tmpfs */
+	/* some mount is served by a process or a server, which may never answer */
+	bool served;
 	struct tmpfs_files *files;
 };
 
@@ -46,7 +47,7 @@ static struct tmpfs_file *file_find(const struct tmpfs_files *files, uint64_t de
 	return NULL;
 }
 
-/* Once, whatever mounts and links lead to it. */
+/* Adds a file once, even if several mounts and links lead to it. */
 static int add_file(struct reading *reading, const struct stat *status, const char *path, bool open)
 {
 	struct tmpfs_file *file = file_find(reading->files, status->st_dev, status->st_ino);
@@ -81,7 +82,7 @@ static bool is_for_writing(pid_t pid, const char *fd)
 	return (flags & O_ACCMODE) != O_RDONLY;
 }
 
-/* Without asking the server of its file system. */
+/* Returns whether a file may be in tmpfs, without asking the server of its file system. */
 static bool may_be_tmpfs(const struct reading *reading, const char *path)
 {
 	struct statx status;
@@ -189,8 +190,8 @@ static int read_directory(struct reading *reading, int fd, const char *path, uns
 }
 
 /*
- * If a server may not answer, the path is resolved from cached directories alone, which those above
- * a mount mostly are. -EAGAIN: they are not cached, or were just changing.
+ * Opens a mount. If a server may not answer, the path is resolved from cached directories alone;
+ * those above a mount mostly are cached. -EAGAIN: they are not, or were changing.
  */
 static int open_mount(const struct reading *reading, const char *point)
 {
@@ -232,7 +233,7 @@ static int note_other(void *context, const struct mount *mount)
 	struct reading *reading = context;
 	uint64_t *place;
 
-	/* The last two are made of it (mm/shmem.c, init/do_mounts.c), and the first may be. */
+	/* devtmpfs is built on tmpfs, and rootfs may be (mm/shmem.c, init/do_mounts.c). */
 	if (!strcmp(mount->type, "rootfs") || !strcmp(mount->type, "tmpfs") ||
 	    !strcmp(mount->type, "devtmpfs"))
 		return 0;
@@ -280,7 +281,7 @@ int tmpfs_files_read(pid_t pid, struct tmpfs_files *files)
 	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	reading.root = root;
 	read_written(pid, files);
-	/* Without mounts it has ended. */
+	/* A process without mounts has ended. */
 	error = mounts_visit(pid, note_other, &reading);
 	if (error != -ENOMEM)
 		error = read_descriptors(&reading);
@@ -297,7 +298,8 @@ void tmpfs_files_free(struct tmpfs_files *files)
 	vec_free(&files->list);
 }
 
-/* It wrote so much, and not much more: what else it wrote went elsewhere, or to another file. */
+/* Returns whether a file grew by about the bytes written: the rest went elsewhere, or to another
+ * file. */
 static bool is_written(const struct tmpfs_files *before, const struct tmpfs_files *now,
 		       uint64_t grown)
 {
@@ -318,7 +320,7 @@ struct tmpfs_growth tmpfs_files_grown(const struct tmpfs_files *before,
 		const struct tmpfs_file *was = file_find(before, file->device, file->inode);
 		uint64_t from = was ? was->bytes : 0;
 
-		/* It may have been there, and not been read. */
+		/* It may have existed unread. */
 		if ((!was && before->partial) || file->bytes < from ||
 		    file->bytes - from <= most_grown)
 			continue;

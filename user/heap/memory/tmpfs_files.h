@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Files in memory: in a tmpfs that a process sees (/dev/shm, ...), and those without a name that it
- * has open (memfd_create(2)). What a process writes into them is memory that no process has
- * resident, and that stays when it ends.
+ * Files in memory: in a tmpfs visible to a process (/dev/shm, ...), and unnamed ones that it has
+ * open (memfd_create(2)). Data written there uses memory that is resident in no process, and
+ * outlives the writer.
  */
 #ifndef LEAKMON_MEMORY_TMPFS_FILES_H
 #define LEAKMON_MEMORY_TMPFS_FILES_H
@@ -14,19 +14,21 @@
 #include "base/vec.h"
 
 struct tmpfs_file {
-	uint64_t device, inode, bytes; /* bytes: as they take in memory */
-	bool open;		       /* in this process, and for writing */
+	uint64_t device, inode, bytes; /* bytes: memory used */
+	bool open;		       /* by this process, for writing */
 	char *path;		       /* as the process sees it; untrusted; owned */
 };
 
 struct tmpfs_files {
 	VEC(struct tmpfs_file) list;
-	bool partial; /* there are more than were read */
+	bool partial; /* more files exist than were read */
 	bool has_written;
 	uint64_t written; /* by the process so far, to anything but storage */
 };
 
-/* 0, also if the process has ended; -ENOMEM. *files is freed by the caller in any case. */
+/*
+ * Reads the files. 0, also if the process has ended; -ENOMEM. The caller frees *files in any case.
+ */
 int tmpfs_files_read(pid_t pid, struct tmpfs_files *files);
 void tmpfs_files_free(struct tmpfs_files *files);
 
@@ -36,8 +38,8 @@ struct tmpfs_growth {
 };
 
 /*
- * The file that a process has filled most between two readings: one that it has open for writing;
- * or else one that grew by as much as the process wrote.
+ * Returns the file that a process has filled most between two readings: one that it has open for
+ * writing; or else one that grew by as much as the process wrote.
  */
 struct tmpfs_growth tmpfs_files_grown(const struct tmpfs_files *before,
 				      const struct tmpfs_files *now);

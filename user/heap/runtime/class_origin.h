@@ -6,11 +6,10 @@
 #include <stdbool.h>
 
 enum class_origin {
-	CLASS_OF_LANGUAGE, /* of the language or a library: its containers grow with their contents
-			    */
+	CLASS_OF_LANGUAGE, /* of the language or a library: containers grow with their contents */
 	CLASS_OF_PROGRAM,
-	/* Code that the runtime compiles, and shapes of objects: more of it comes while a program
-	 * warms up, and none of it is an object of the program's. */
+	/* Compiled code, and shapes of objects: these grow while a program warms up, and none is an
+	 * object of the program. */
 	CLASS_OF_CODE,
 };
 

@@ -4,9 +4,8 @@
  * call stacks, each with all blocks that it allocated and freed since the profiler was started.
  * Nothing is sampled.
  *
- * The table is found by its shape, by way of a variable in a module's data. It is believed if it
- * has as many call stacks as it counts, each of which has the hash that its place and its record
- * say.
+ * The table is found by its shape, by way of a variable in a module's data. It is believed if its
+ * number of call stacks equals its count, and the hash of each matches its list and its record.
  *
  * Source: gperftools 2.10 and 2.16, src/heap-profile-table.h, heap-profile-table.cc (GetBucket),
  * and heap-profile-stats.h.
@@ -20,10 +19,10 @@
 #include "heap/runtime/own_profile.h"
 
 /*
- * HeapProfileBucket, in words: how often a call stack has allocated and freed (until 2.10 two ints
- * in one word), how many bytes of each; its hash, its depth (an int), its addresses, and the next
- * one of its list. HeapProfileTable: two functions, the total as one of these, a flag, the lists,
- * and how many call stacks there are (an int).
+ * HeapProfileBucket, in words: numbers of allocations and frees of a call stack (up to 2.10 two
+ * ints in one word), bytes of each; its hash, its depth (an int), its addresses, and the next
+ * bucket of its list. HeapProfileTable: two functions, the totals in the same form, a flag, the
+ * lists, and the number of call stacks (an int).
  */
 #define TABLE_TOTAL 2
 #define TABLE_WORDS_MAX 13
@@ -33,7 +32,7 @@
 struct gperftools_layout {
 	uint8_t counted; /* words before the hash */
 	uint8_t hash, depth, addresses, next;
-	uint8_t lists, count; /* of the table */
+	uint8_t lists, count; /* offsets in the table */
 };
 
 #define LAYOUT(words)                                                                              \
@@ -63,7 +62,7 @@ struct gperftools_profile {
 	const struct gperftools_layout *layout;
 	uint64_t table[TABLE_WORDS_MAX];
 	uint64_t sum[COUNTED_MAX];
-	bool changed; /* something was not as it must be */
+	bool changed; /* an inconsistency was seen */
 };
 
 /* GetBucket() */
@@ -80,7 +79,7 @@ static uint64_t hash_of(const struct call_stack *stack)
 	return hash ^ hash >> 11;
 }
 
-/* Of the list with that number. */
+/* Reads a call stack of the list of this number. */
 static bool read_stack(struct gperftools_profile *reading, uint64_t address, uint32_t list,
 		       struct call_stack *stack)
 {
@@ -97,7 +96,7 @@ static bool read_stack(struct gperftools_profile *reading, uint64_t address, uin
 
 /* -------- call stacks */
 
-/* Counts of an int each wrap round. */
+/* Counts stored as ints wrap around. */
 static uint64_t live_blocks(const struct gperftools_layout *layout, const struct call_stack *stack)
 {
 	uint32_t counts[2];
@@ -108,7 +107,7 @@ static uint64_t live_blocks(const struct gperftools_layout *layout, const struct
 	return counts[0] - counts[1];
 }
 
-/* False: the counts are none. */
+/* Returns false if the counts are impossible. */
 static bool count_blocks(const struct gperftools_layout *layout, const struct call_stack *stack,
 			 struct heap_profile_site *site)
 {
@@ -158,7 +157,7 @@ static int add_stack(struct gperftools_profile *reading, const struct call_stack
 	return 0;
 }
 
-/* A list that goes round has more call stacks than the table. */
+/* A circular list would exceed the table's number of call stacks. */
 static int read_list(struct gperftools_profile *reading, uint32_t list, uint64_t at,
 		     uint32_t *found)
 {
@@ -217,7 +216,7 @@ static bool head_fits(const struct gperftools_profile *reading)
 	return lists && lists % 8 == 0 && count && count <= MAX_STACKS;
 }
 
-/* The first call stack shows what it is. */
+/* The first call stack shows whether it is such a table. */
 static bool has_stacks(struct gperftools_profile *reading)
 {
 	uint64_t lists[LISTS_AT_ONCE];

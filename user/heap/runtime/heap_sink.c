@@ -8,13 +8,16 @@
 #include "base/cleanup.h"
 #include "heap/runtime/target_memory.h"
 
-/* The smallest reference has 4; twice as many are for what few words say often, such as what each
- * object of a class has. The least is for what lies in files. */
+/*
+ * The smallest reference takes 4 bytes; twice as many findings are allowed because a few words may
+ * stand for many, such as a member that each object of a class has. The minimum covers objects in
+ * mapped files.
+ */
 #define BYTES_PER_FINDING 2
 #define FINDINGS_MIN (1ull << 22)
 #define NAME_BYTES_PER_FINDING 16
 
-/* So many findings more; false: there is no room for them. */
+/* Charges `findings`; false: budget exhausted. */
 static bool find(struct heap_sink *sink, uint64_t findings)
 {
 	if (!sink->memory)
@@ -25,7 +28,7 @@ static bool find(struct heap_sink *sink, uint64_t findings)
 	return target_memory_work(sink->memory, 1);
 }
 
-/* The sink's own copy of a name, or NULL: out of memory. Only new ones are findings. */
+/* Returns the interned name, or NULL if out of memory. Only new names are charged. */
 static const char *name_in(struct heap_sink *sink, const char *name)
 {
 	size_t known = sink->strings->strings.count;
@@ -154,8 +157,8 @@ static uint64_t node_size(const struct sink_node *node)
 	return (uint64_t)node->size_high << 32 | node->size_low;
 }
 
-/* Objects of 8 bytes lie side by side: none has the address behind it, as block_reach() has it of
- * malloc's blocks. */
+/* Objects of 8 bytes lie side by side: unlike for malloc's blocks (block_reach()), the address
+ * behind one belongs to the next. */
 static uint64_t end_of(uint64_t start, uint64_t size)
 {
 	return start + MAX(size, (uint64_t)1);
@@ -185,7 +188,7 @@ static void sort_added(struct heap_sink *sink)
 	}
 }
 
-/* Malloc's blocks and what was added, on their way into one list. */
+/* Malloc's blocks and the added nodes, merged into one list. */
 struct merge {
 	const struct heap_sink *sink;
 	struct {
@@ -193,7 +196,7 @@ struct merge {
 		uint32_t *whats, *sites;
 		uint32_t count;
 	} made;
-	uint64_t end; /* of the last one */
+	uint64_t end; /* of the last node */
 	uint64_t nonsense;
 };
 
@@ -223,7 +226,7 @@ static void merge_block(struct merge *merge, uint32_t block)
 		   sink->sites ? sink->sites[block] : 0);
 }
 
-/* Whether what was added lies in a block of malloc's. */
+/* Returns whether an added node lies inside a block of malloc's. */
 static bool is_inside(const struct heap_sink *sink, const struct sink_node *node, uint32_t block)
 {
 	return node->start >= sink->starts[block] &&
@@ -298,7 +301,7 @@ int heap_sink_settle(struct heap_sink *sink, uint64_t *nonsense)
 		     : block_index_build(sink->starts, sink->sizes, sink->count, &sink->index);
 }
 
-/* Without memory for that, nothing is known to hold the part. */
+/* If memory runs out, the part has no known holder. */
 static void refer_to_part(struct heap_sink *sink, uint32_t owner, uint32_t part)
 {
 	if (sink->referring && owner >= sink->from)
@@ -369,7 +372,7 @@ static int grow(struct heap_sink *sink)
 	return 0;
 }
 
-/* Notes where the references of the nodes up to `node` begin. */
+/* Sets the first reference of the nodes up to `node`. */
 static int begin_node(struct heap_sink *sink, uint32_t node)
 {
 	if (!sink->first) {
@@ -549,7 +552,7 @@ static int compare_claimed(const void *left_pointer, const void *right_pointer)
 	return left->start < right->start ? -1 : left->start > right->start;
 }
 
-/* In order, and none of them reaches into the next one. */
+/* Sorts the claims and removes overlaps. */
 static void sort_claimed(struct heap_sink *sink)
 {
 	struct claimed_range *ranges = sink->claimed.items;

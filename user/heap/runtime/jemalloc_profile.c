@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The heap profile that jemalloc keeps with prof:true: a hash table leads from each call stack to a
- * record, and from that a tree to one record for each thread that allocated there, with counts of
- * its live samples. jemalloc 5.3 has weighed them itself.
+ * The heap profile that jemalloc keeps with prof:true: a hash table maps each call stack to a
+ * record, whose tree contains one record for each thread that allocated there, with counts of its
+ * live samples. jemalloc 5.3 stores weighted counts, too.
  *
- * The table is found by its shape in a module's data. It is believed if it has as many entries as
- * it counts, each of which leads to a stack in its own record; and a thread's record, if it leads
- * back to that record. Threads go on meanwhile, so the table is read again if it was just changed.
+ * The table is found by its shape in a module's data. It is believed if its number of entries
+ * equals its count, and each entry leads to a stack inside its own record; a thread's record is
+ * believed if it leads back to that record. Threads keep running, so the table is read again if it
+ * changed meanwhile.
  *
  * Source: jemalloc 5.3.0 and 5.3.1, ckh.h, prof_structs.h, prof_data.c (prof_unbias_map_init).
  */
@@ -21,18 +22,18 @@
 
 /* ckh_t, from its count on. */
 #define TABLE_COUNT 0
-#define TABLE_BITS 1 /* of buckets: at least, now */
+#define TABLE_BITS 1 /* log2 of buckets: minimum, current */
 #define TABLE_HASH 2
 #define TABLE_COMPARE 3
 #define TABLE_CELLS 4
 #define TABLE_WORDS 5
-#define BUCKET_CELLS 4 /* LG_CKH_BUCKET_CELLS, of a cache line of 64 bytes */
+#define BUCKET_CELLS 4 /* LG_CKH_BUCKET_CELLS, for cache lines of 64 bytes */
 #define MAX_BUCKET_BITS 20
 #define CELL_WORDS 2 /* a stack, and its record */
 #define CELLS_AT_ONCE 512
 
-/* prof_gctx_t: its tree of threads' records; its stack is somewhere behind, and begins with its
- * address and its depth (prof_bt_t). */
+/* prof_gctx_t: the tree of threads' records; the stack follows at a variable distance, and begins
+ * with its address and its depth (prof_bt_t). */
 #define SITE_TREE 16
 #define SITE_BYTES_MAX 512
 #define MAX_DEPTH 1024
@@ -48,12 +49,12 @@
 #define THREAD_WORDS 16
 #define WEIGHED_SHIFT 3
 
-#define MAX_TREE_DEPTH 128 /* a red-black one of 2^64 records */
+#define MAX_TREE_DEPTH 128 /* a red-black tree of 2^64 records */
 #define MAX_RECORDS (1u << 20)
-#define MAX_SAMPLED (1ull << 48) /* of a record: else it is none */
+#define MAX_SAMPLED (1ull << 48) /* limit of a valid record */
 #define READ_TRIES 3
 
-/* What a sample of each size class stands for, at one rate: this many classes show it. */
+/* Weights of a sample by size class: this many classes identify the table. */
 #define WEIGHTS 16
 #define MIN_RATE_BITS 2
 #define MAX_RATE_BITS 40
@@ -62,9 +63,10 @@ struct jemalloc_profile {
 	struct target_memory memory;
 	struct heap_profile *profile;
 	uint64_t table[TABLE_WORDS];
-	uint64_t own_start, own_end; /* of the module with jemalloc's code; 0, 0: the program */
-	uint32_t records;	     /* of threads that were read */
-	bool changed;		     /* something was not as it must be */
+	/* bounds of the module with jemalloc's code; 0, 0: the program */
+	uint64_t own_start, own_end;
+	uint32_t records; /* threads' records read so far */
+	bool changed;	  /* an inconsistency was seen */
 };
 
 static bool looks_like_table(const struct target_memory *memory, const uint64_t *words)
@@ -78,7 +80,7 @@ static bool looks_like_table(const struct target_memory *memory, const uint64_t 
 	       own_profile_is_code(memory, words[TABLE_COMPARE]);
 }
 
-/* The record of a stack: the stack lies in it, behind the words that lead to it. */
+/* The record of a stack, which also contains the stack, behind its address and depth. */
 struct site_record {
 	uint64_t address, stack, depth;
 };
@@ -100,7 +102,7 @@ static bool read_site_record(struct jemalloc_profile *reading, const uint64_t *c
 
 /* -------- one call stack */
 
-/* One thread's counts; false: it is no record of this call stack. */
+/* Adds one thread's counts. Returns false if it is no record of this call stack. */
 static bool add_thread(struct jemalloc_profile *reading, const struct site_record *record,
 		       uint64_t address, uint64_t words[THREAD_WORDS],
 		       struct heap_profile_site *site)
@@ -139,7 +141,8 @@ static void add_threads(struct jemalloc_profile *reading, const struct site_reco
 	}
 }
 
-/* jemalloc's own frames come first, in the library that it is; it may also be in the program. */
+/* Drops jemalloc's own frames, which come first, if it is a library rather than a part of the
+ * program. */
 static void drop_own_frames(const struct jemalloc_profile *reading, struct heap_profile_site *site)
 {
 	size_t own = 0;
@@ -220,7 +223,7 @@ static int read_cells(struct jemalloc_profile *reading, uint64_t *found)
 	return error;
 }
 
-/* Of another module than the program, which is mapped first. */
+/* Sets the bounds of jemalloc's code if it is not in the program, which is mapped first. */
 static void find_own_code(struct jemalloc_profile *reading)
 {
 	const struct maps *maps = reading->memory.maps;
@@ -244,7 +247,7 @@ static bool find_table(void *context, uint64_t address, const uint64_t *words, s
 
 		if (!looks_like_table(&reading->memory, words + i))
 			continue;
-		/* The first stack that it has shows what kind of table it is. */
+		/* The first stack in the table shows its kind. */
 		buckets = 1ull << (words[i + TABLE_BITS] >> 32);
 		for (; buckets && !target_read(&reading->memory, at, cells, sizeof(cells));
 		     buckets--, at += sizeof(cells)) {
@@ -263,9 +266,9 @@ static bool find_table(void *context, uint64_t address, const uint64_t *words, s
 	return false;
 }
 
-/* -------- the rate: jemalloc keeps a table of what a sample of each size class stands for */
+/* -------- the rate: jemalloc keeps a table of sample weights by size class */
 
-/* The n-th size class (sc.c), as jemalloc_heap.c. */
+/* Returns the n-th size class (sc.c), as in jemalloc_heap.c. */
 static uint64_t class_size(uint32_t n, uint32_t quantum_shift)
 {
 	uint32_t tiny = quantum_shift - 3;
@@ -295,8 +298,9 @@ static bool find_rate(void *context, uint64_t address, const uint64_t *words, si
 
 	(void)address;
 	for (size_t i = 0; i + WEIGHTS <= count; i++) {
-		/* A sample of the smallest size stands for that and half of it more than the rate,
-		 * which is a power of two. */
+		/*
+		 * The weight of the smallest size is the rate, a power of two, plus half that size.
+		 */
 		uint32_t bits = words[i] > 8 ? 63u - (uint32_t)__builtin_clzll(words[i] - 4) : 0;
 
 		if (bits < MIN_RATE_BITS || bits > MAX_RATE_BITS ||
@@ -308,7 +312,7 @@ static bool find_rate(void *context, uint64_t address, const uint64_t *words, si
 	return false;
 }
 
-/* Of samples that stand for themselves alone. */
+/* Returns whether every sample has a weight of 1. */
 static bool is_complete(const struct heap_profile *profile)
 {
 	for (size_t i = 0; i < profile->sites.count; i++) {

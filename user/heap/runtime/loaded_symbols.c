@@ -16,11 +16,11 @@ struct tables {
 	struct target_memory *memory;
 	uint64_t bias;
 	uint64_t symbols, strings, hash;
-	uint32_t bucket_count, first; /* symbols before it are in no bucket */
+	uint32_t bucket_count, first; /* first: index of the first symbol in a bucket */
 	uint64_t buckets, chains;
 };
 
-/* A loader that leaves them as they are in the file has addresses below the module. */
+/* Some loaders leave addresses as in the file: these are below the module. */
 static uint64_t table_at(const struct tables *tables, uint64_t address)
 {
 	return address < tables->bias ? tables->bias + address : address;
@@ -43,7 +43,7 @@ static void read_dynamic(struct tables *tables, uint64_t at)
 	}
 }
 
-/* nbuckets, symoffset, bloom_size, bloom_shift; bloom; buckets; chains. */
+/* Reads DT_GNU_HASH: nbuckets, symoffset, bloom_size, bloom_shift; bloom; buckets; chains. */
 static bool read_hash(struct tables *tables)
 {
 	uint32_t header[4];
@@ -103,7 +103,7 @@ static bool is_called(const struct tables *tables, const Elf64_Sym *symbol, cons
 	       !memcmp(text, name, size);
 }
 
-/* Its address in the file; 0: it is not exported. */
+/* Returns a symbol's address in the file, or 0 if it is not exported. */
 static uint64_t find_symbol(const struct tables *tables, const char *name)
 {
 	uint32_t hash = hash_of(name), at, link = 0;

@@ -10,7 +10,7 @@
 struct made_code {
 	struct runtime_process process;
 	const struct code_reader *reader;
-	void *state; /* the reader's; NULL: it is not open */
+	void *state; /* the reader's state; NULL: not open */
 };
 
 static bool makes_code(const struct runtime *runtime)

@@ -38,7 +38,7 @@ bool mapping_may_be_arena(const struct mapping *mapping)
 	       mapping->end - mapping->start < MALLOC_HEAP_MAX;
 }
 
-/* False: the mapping is in none. */
+/* Returns false if the mapping belongs to no run. */
 static bool extend_run(struct reservation *run, const struct mapping *mapping)
 {
 	uint64_t bytes = mapping->end - mapping->start;

@@ -1,41 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How mappings look by which runtimes are detected. */
+/* Properties of mappings by which runtimes are detected. */
 #ifndef LEAKMON_RUNTIME_MAPPING_SHAPE_H
 #define LEAKMON_RUNTIME_MAPPING_SHAPE_H
 
 #include "process/proc/maps.h"
 
-/* A file's name, or how it begins. */
+/* A file's name, or its prefix. */
 struct module_name {
-	const char *prefix; /* of the last part of a path */
-	bool whole;	    /* it is all of it */
+	const char *prefix; /* matches the last part of a path */
+	bool whole;	    /* the prefix is the whole name */
 };
 
-/* Whether the mapping is of a file with one of these names. */
+/* Returns whether the mapping is of a file with one of these names. */
 bool mapping_is_module(const struct mapping *mapping, const struct module_name *names,
 		       size_t count);
 
-/* Private memory without a file, of no name or one that the process gave it. */
+/* Returns whether it is private memory without a file, unnamed or named by the process. */
 bool mapping_is_anonymous(const struct mapping *mapping);
-/* Readable and writable, not executable. */
+/* Returns whether it is readable and writable, but not executable. */
 bool mapping_is_data(const struct mapping *mapping);
 
-/* An arena of glibc's, by its place: without a way to distinguish them, a chunk of a runtime's here
- * and there is taken for one. */
+/* Returns whether it may be one of glibc's arenas, by its alignment. A runtime's chunk that happens
+ * to look the same is mistaken for one. */
 bool mapping_may_be_arena(const struct mapping *mapping);
 
-/* Anonymous memory side by side, whatever its protections, how much of it is in use, and the
- * largest mapping in it that is merely reserved. */
+/* A run of adjacent anonymous mappings of any protection: its bytes in use, and its largest mapping
+ * that is merely reserved. */
 struct reservation {
 	uint64_t start, end, used, reserved;
 };
 
-/* The reservation with most in use: takes each mapping, in order, beginning with zeros. */
+/* Finds the reservation with most bytes in use. Begins with zeros; takes each mapping, in order. */
 struct largest_reservation {
 	struct reservation run, best;
 };
 void largest_reservation_add(struct largest_reservation *largest, const struct mapping *mapping);
-/* Likewise the one with most ahead of it, of those that are in use at all. */
+/* Finds the reservation with the largest reserved mapping, among those with bytes in use. Begins
+ * with zeros; takes each mapping, in order. */
 void widest_reservation_add(struct largest_reservation *widest, const struct mapping *mapping);
 bool reservation_has(const struct reservation *reservation, const struct mapping *mapping);
 

@@ -11,7 +11,7 @@
 extern const struct own_profile_source own_profile_gperftools, own_profile_jemalloc,
 	own_profile_tcmalloc;
 
-/* Of allocators. */
+/* The allocators' sources. */
 static const struct own_profile_source *const sources[] = {
 	&own_profile_gperftools,
 	&own_profile_jemalloc,
@@ -26,7 +26,8 @@ static int read_source(const struct own_profile_source *source, const struct map
 	return source->read(maps, profile);
 }
 
-/* A language's own profile names the program's code; the allocator's, the interpreter's. */
+/* Runtimes come first: a language's own profile names the program's code, an allocator's only the
+ * interpreter's. */
 int own_profile_read(const struct maps *maps, struct heap_profile *profile)
 {
 	const struct runtime *runtime = runtime_at(0);
@@ -46,7 +47,7 @@ int own_profile_read(const struct maps *maps, struct heap_profile *profile)
 
 /* For sources. */
 
-/* As heap_readers.c: the data of a module beyond this is not searched. */
+/* The data of a module beyond this is not searched, as in heap_readers.c. */
 #define MAX_DATA_BYTES (64ull << 20)
 #define PART_WORDS 32768u
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Heap profiles that processes keep of themselves: an allocator or a runtime samples its own
- * allocations, and keeps the call stacks of the live ones, from long before leakmon came. They are
+ * allocations, and keeps the call stacks of the live ones, starting long before leakmon. They are
  * read from outside, without a probe and without a stop. An allocator has one file and one row of
  * the table in own_profile.c; a runtime has its source in its own row (runtime.h).
  *
- * Everything that is read is the target's word: each reader names the figures that must agree
- * before anything is believed.
+ * Nothing that is read is trusted: each reader documents which figures must agree before it
+ * believes any.
  */
 #ifndef LEAKMON_RUNTIME_OWN_PROFILE_H
 #define LEAKMON_RUNTIME_OWN_PROFILE_H
@@ -17,17 +17,18 @@
 struct own_profile_source {
 	const char *name; /* of the allocator or the runtime: "jemalloc" */
 	/*
-	 * Reads the profile of a process that runs; *profile is zeros before. 0: the process keeps
-	 * one, and profile->why says why it cannot be read (NULL: it was read); -ENOENT: it keeps
-	 * none; -ENOMEM.
+	 * Reads the profile of a running process; *profile is zeroed before. 0: the process keeps a
+	 * profile, and profile->why says why it cannot be read (NULL: it was read); -ENOENT: it
+	 * keeps none; -ENOMEM.
 	 */
 	int (*read)(const struct maps *maps, struct heap_profile *profile);
 };
 
 /*
- * Reads the first profile of the table's sources that the process keeps, and estimates what is in
- * use. Sites have frames, or addresses to be named. 0; -ENOENT: the process keeps no profile that
- * leakmon knows; -ENOMEM. heap_profile_free() in any case.
+ * Reads the first profile, in the order of the table's sources, that the process keeps, and
+ * estimates the live bytes. Sites have frames, or addresses still to be named. 0; -ENOENT: the
+ * process keeps no profile known to leakmon; -ENOMEM. The caller calls heap_profile_free() in any
+ * case.
  */
 int own_profile_read(const struct maps *maps, struct heap_profile *profile);
 
@@ -46,7 +47,7 @@ typedef bool own_profile_visit(void *context, uint64_t address, const uint64_t *
 			       size_t count);
 bool own_profile_scan(struct target_memory *memory, size_t overlap, own_profile_visit *visit,
 		      void *context);
-/* Whether code is mapped at an address. */
+/* Returns whether code is mapped at an address. */
 bool own_profile_is_code(const struct target_memory *memory, uint64_t address);
 
 #endif

@@ -15,7 +15,7 @@
 #include "report/memory_report.h"
 #include "report/thread_report.h"
 
-/* A process that is not stopped is walked so many times more. */
+/* Most repeated walks of a running process. */
 #define WALKS_MAX 10
 #define WAIT_NS 2000000
 
@@ -231,7 +231,7 @@ static bool is_detected_in(const struct runtime *runtime, const struct data_modu
 /* A walk, from its nodes to its references. */
 struct walking {
 	const struct runtime *runtime;
-	void *state; /* NULL: there is nothing to walk */
+	void *state; /* NULL: nothing to walk */
 	uint32_t first_class, classes;
 };
 
@@ -240,7 +240,7 @@ static void wait_a_moment(void)
 	nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
 }
 
-/* Walks a running process: until no collection comes between. */
+/* Walks a heap; repeats the walk of a running process until no collection intervenes. */
 static int walk(struct walking *walking, struct target_memory *memory, struct heap_sink *sink,
 		struct walk_report *report)
 {
@@ -384,13 +384,13 @@ int runtime_walk_heaps(const struct maps *maps, const struct heap_image *kept,
 	return error;
 }
 
-/* A process with a heap that can be walked, as it is now. */
+/* The current state of a process with walkers for its heaps. */
 struct now {
 	struct heap_image image; /* only its mappings */
 	struct data_modules modules;
 	struct target_memory memory;
 	const struct heap_walker *walkers[ARRAY_SIZE(runtimes)];
-	size_t count; /* 0: there is no such heap, or it is unknown */
+	size_t count; /* 0: no such heap, or unknown */
 };
 
 static void now_free(struct now *now)
@@ -413,7 +413,7 @@ static void look_now(struct now *now, pid_t pid, struct worker *worker, struct d
 	}
 }
 
-/* No collection moves objects. */
+/* Returns whether no collection is moving objects. */
 static bool is_ready(void *context)
 {
 	struct now *now = context;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Runtimes with a heap of their own: which one a process has, and which of its mappings are that
- * heap. What grows there is objects of the language, which no probe on malloc sees. One file and
- * one row of the table in runtime.c each.
+ * Recognises managed runtimes: which one a process has, and which of its mappings are the managed
+ * heap. Objects of the language grow there unseen by probes on malloc. Each runtime has one folder
+ * and one row of the table in runtime.c.
  *
- * Detection goes by names and addresses of mappings. They are the target's word: they decide over
- * words of a report, and nothing else. Reports and recordings keep a runtime's key.
+ * Detection uses names and addresses of mappings. They are untrusted: they decide only the wording
+ * of a report. Reports and recordings store a runtime's key.
  */
 #ifndef LEAKMON_RUNTIME_RUNTIME_H
 #define LEAKMON_RUNTIME_RUNTIME_H
@@ -45,16 +45,16 @@ struct walk_report;
 struct worker;
 
 /*
- * Reads a runtime's heap object by object, in this order: walk() adds nodes to the sink, and what
- * it has found to the report; when the sink has settled, roots() is called, and refer() for each
- * node of its classes that is an object, by ascending address; then end(). 0 or -ENOMEM; any other
- * error of walk() means that there is no such heap, or none that can be read (report->why).
+ * Reads a runtime's heap object by object, in this order: walk() adds nodes to the sink and totals
+ * to the report; once the sink has settled, roots() is called, then refer() for each node of the
+ * walker's classes that is an object, by ascending address; then end(). Each returns 0 or -ENOMEM;
+ * any other error of walk() means that the heap is absent or unreadable (report->why).
  *
- * While memory->again, walk() may return -EAGAIN: a collection came between, and nothing that was
- * found is certain. It is called again then, with an empty report.
+ * While memory->again, walk() may return -EAGAIN: a collection intervened, and no finding is
+ * certain. It is then called again with an empty report.
  *
- * moves() says of a process that stands whether a collection moves objects: then it goes on, and is
- * stopped again. It reads a few pages. NULL: its collector moves none.
+ * moves() returns whether a collection is moving objects in a stopped process: if so, the process
+ * resumes and is stopped again later. It reads a few pages. NULL: the collector moves no objects.
  */
 struct heap_walker {
 	bool (*moves)(struct target_memory *memory);
@@ -62,25 +62,25 @@ struct heap_walker {
 		    struct walk_report *report, void **state);
 	int (*roots)(void *state, struct heap_sink *sink);
 	int (*refer)(void *state, struct heap_sink *sink, uint32_t node);
-	void (*end)(void *state); /* of what walk() set, also when that failed */
+	void (*end)(void *state); /* frees the state that walk() set, even if walk() failed */
 };
 
 /*
- * Reads the code that a runtime makes while it runs, as it is now. open() gives a state for the
- * others, until close(); 0, -ENOENT with *why, or -ENOMEM. The memory is forgotten now and then
- * between calls.
+ * Reads the code that a runtime generates, in its current state. open() returns a state for the
+ * other functions, until close(); 0, -ENOENT with *why, or -ENOMEM. Between calls, the caller may
+ * forget the memory that was read.
  *
- * rows() describes how the frames of all code are left, which may lie in memory that is not mapped
- * yet; without rows, what they are noted by, and all are left by their frame pointers. 0; -ENOENT:
- * there is none yet; -errno. NULL: its frames are left as those of native code without rows.
+ * rows() returns the unwind rows of all generated code, some of which may lie in memory that is not
+ * mapped yet; or, instead of rows, the blocks by which the kernel side notes such frames, which
+ * then all have frame pointers. 0; -ENOENT: no code yet; -errno. NULL: its frames are unwound like
+ * those of native code without rows.
  *
  * name() appends the frames of a return address, or of an interpreted frame (LM_FRAME_INTERPRETED),
- * innermost first. 0; -ENOENT: it is of no code that is known; -ENOMEM.
+ * innermost first. 0; -ENOENT: it belongs to no known code; -ENOMEM.
  */
 struct code_rows {
-	struct row_builder *rows;   /* by ascending address; LM_UNWIND_MADE: by the blocks; or none
-				     */
-	uint64_t start, end;	    /* all code is between these */
+	struct row_builder *rows;   /* sorted; LM_UNWIND_MADE: by the blocks; or empty */
+	uint64_t start, end;	    /* bounds of all code */
 	struct lm_made_code blocks; /* zeros at first */
 };
 struct code_reader {
@@ -91,15 +91,16 @@ struct code_reader {
 };
 
 /*
- * Reads what a runtime counts of its memory, as it is now or in a core file, without a stop.
+ * Reads a runtime's own memory counters, from a running process or a core file, without a stop.
  *
- * wanted() decides whether to: `shown` is the runtime that the mappings show, NULL: none; `named`:
- * the process was named, so that it may cost more. NULL: if the mappings show it.
+ * wanted() decides whether to read: `shown` is the runtime detected by mappings, or NULL; `named`:
+ * the user named the process, so that reading may cost more. NULL: read if the mappings show this
+ * runtime.
  *
- * read() fills the struct of the view, which is zeros before and says why nothing is known. 0 or
- * -ENOMEM. count() fills the rest of *memory from that struct; NULL: there is nothing for a
- * conclusion. find_heap() finds the heap where mappings do not show it; nothing if it is not found.
- * 0 or -ENOMEM. NULL: mappings show it.
+ * read() fills the struct of the view, which is zeroed before, and records there why figures are
+ * unknown. 0 or -ENOMEM. count() fills the rest of *memory from that struct; NULL: the conclusion
+ * needs nothing of it. find_heap() finds the heap where mappings do not show it, and leaves *heap
+ * alone if it finds none. 0 or -ENOMEM. NULL: mappings show the heap.
  */
 struct memory_reader {
 	const struct runtime_view *view;
@@ -110,10 +111,10 @@ struct memory_reader {
 };
 
 /*
- * Reads where the threads of a runtime are, as they are now, without a stop. Files are read by
- * `worker`. read() fills the struct of the view, which is zeros before and says why nothing is
- * known; and *tasks, which the runtime schedules itself: without a version if it uses none. 0 or
- * -ENOMEM; task_report_free() in any case.
+ * Reads the current positions of a runtime's threads, without a stop. `worker` reads the files.
+ * read() fills the struct of the view, which is zeroed before, and records there why figures are
+ * unknown; it also fills *tasks, the tasks that the runtime schedules itself: tasks->version is
+ * empty if it uses none. 0 or -ENOMEM; the caller calls task_report_free() in any case.
  */
 struct thread_reader {
 	const struct runtime_view *view;
@@ -122,11 +123,11 @@ struct thread_reader {
 };
 
 /*
- * Reads a program that contains its runtime, as it is now, without a stop. is_alone(): all its code
- * is its own and the dynamic linker's, so that it has no malloc and no library of threads. tasks()
- * reads what the runtime schedules (task_report_free() in any case), heap_profile() the profile
- * that it always keeps (heap_profile_free() in any case); the report says why nothing is known. 0
- * or -ENOMEM.
+ * Reads a program that contains its runtime, in its current state, without a stop. is_alone()
+ * returns whether all code is the program's or the dynamic linker's, so that there is no malloc and
+ * no thread library. tasks() reads the tasks that the runtime schedules (the caller calls
+ * task_report_free() in any case), heap_profile() the profile that the runtime always keeps
+ * (heap_profile_free() in any case); the report says why nothing is known. 0 or -ENOMEM.
  */
 struct program_reader {
 	bool (*is_program)(const struct maps *maps);
@@ -136,12 +137,13 @@ struct program_reader {
 };
 
 /*
- * Reads an interpreter of Python, whose frames the kernel side finds by a layout and notes
- * (LM_FRAME_PYTHON). open() gives a state for the others, until close(), also on an error other
- * than -ENOMEM; NULL is nothing to close(). 0; -ENOENT, -ESRCH and the like with a static *why;
- * -ENOMEM. `dsos` and `worker` are borrowed for good. layout(): 0; -ENOENT: no thread's state is
- * found by its thread pointer (not glibc). name() gives a noted frame as it is now, with interned
- * strings. 0; -ENOENT: its code is gone; -ENOMEM. version(): "": not known.
+ * Reads a Python interpreter; the kernel side finds its frames by a layout and notes them
+ * (LM_FRAME_PYTHON). open() returns a state for the other functions, until close(); on an error
+ * other than -ENOMEM, too. 0; -ENOENT, -ESRCH or another -errno with a static *why; -ENOMEM. `dsos`
+ * and `worker` are borrowed until close(). close() ignores NULL. layout() returns 0, or -ENOENT if
+ * the thread pointer does not lead to a thread's state (not glibc). name() returns a noted frame in
+ * its current state, with interned strings. 0; -ENOENT: its code is gone; -ENOMEM. version()
+ * returns "" if the version is unknown.
  */
 struct interpreter_reader {
 	int (*open)(pid_t pid, struct worker *worker, struct dso_cache *dsos, void **state,
@@ -153,42 +155,43 @@ struct interpreter_reader {
 };
 
 struct runtime {
-	const char *key;  /* as it stands in JSON and recordings: "hotspot" */
+	const char *key;  /* used in JSON and recordings: "hotspot" */
 	const char *name; /* for people: "JVM" */
-	const char *tool; /* what shows the objects of its heap; %d: the PID */
-	/* Whether a process that has this mapping has the runtime; NULL: not known by mappings. */
+	const char *tool; /* command that lists the objects of its heap; %d: the PID */
+	/* Returns whether this mapping identifies the runtime; NULL: mappings do not. */
 	bool (*detect)(const struct mapping *mapping);
-	/* Whether one that has this file has it, for walks; NULL: not known by files. */
+	/* Returns whether this file identifies the runtime, for walks; NULL: files do not. */
 	bool (*detect_module)(const struct data_module *module);
-	/* Whether a process has it by what stands in its memory, for walks; NULL: not known so. */
+	/* Returns whether the contents of memory identify it, for walks; NULL: they do not. */
 	bool (*detect_memory)(const struct maps *maps);
-	/* Surveys all mappings for owns(): takes each, in order, beginning with zeros. */
-	void (*survey)(void *state, const struct mapping *mapping); /* NULL: nothing */
+	/* Surveys all mappings for owns(): called with each one, in order; the state begins as
+	 * zeros. */
+	/* NULL: owns() needs no state */
+	void (*survey)(void *state, const struct mapping *mapping);
 	size_t state_size;
-	/* Whether a mapping that has no other known owner is the runtime's heap; NULL: not
-	 * known by mappings. */
+	/* Returns whether a mapping without another known owner is the runtime's heap; NULL:
+	 * mappings do not show that. */
 	bool (*owns)(const void *state, const struct mapping *mapping);
-	/* The heap's share of a mapping that it may own, by what is present of it. It reads single
-	 * words. NULL: all of it, always. */
+	/* Returns the heap's share, 0 to 1, of a mapping that owns() accepts, from single words of
+	 * its resident pages. NULL: always 1. */
 	double (*share)(const void *state, const struct mapping *mapping, struct peek *peek);
-	/* Why its objects are not read in a process, by its memory alone, and then the tool
-	 * instead; NULL: they are, or that is not known. */
+	/* Returns why the objects of this process cannot be read, from its memory alone; other_tool
+	 * is suggested then. NULL, also as the result: they can, or that is unknown. */
 	const char *(*refusal)(const struct maps *maps);
 	const char *other_tool;
 	bool collects; /* its heap grows in steps, between collections */
-	/* What these leave, read without a stop; NULL: not known. */
+	/* Returns the live bytes after the last collection, read without a stop; NULL: unknown. */
 	struct heap_floor (*floor)(const struct maps *maps);
-	const struct memory_reader *memory;	  /* NULL: its own figures are not read */
-	const struct thread_reader *threads;	  /* NULL: where its threads are is not read */
-	const struct program_reader *program;	  /* NULL: it is in no program of this kind */
+	const struct memory_reader *memory;	  /* NULL: its counters are not read */
+	const struct thread_reader *threads;	  /* NULL: its threads' positions are not read */
+	const struct program_reader *program;	  /* NULL: programs do not contain this runtime */
 	const struct own_profile_source *profile; /* NULL: it keeps no heap profile */
 	const struct heap_walker *walker;	  /* NULL: its objects are not read yet */
 	const struct class_names *classes;	  /* origins of classes; NULL: the defaults */
-	const struct code_reader *code;		  /* NULL: its frames are those of native code */
-	const struct interpreter_reader
-		*interpreter; /* NULL: the kernel side notes no frames of it */
-	bool in_program;      /* it may be in the program's own file, whatever that is called */
-	bool has_threads;     /* the walker knows them: see RUNTIME_ENDED */
+	const struct code_reader *code;		  /* NULL: it has native frames only */
+	const struct interpreter_reader *interpreter; /* NULL: no frames are noted */
+	bool in_program;  /* it may be linked into the program's file, of any name */
+	bool has_threads; /* the walker knows its threads: see RUNTIME_ENDED */
 };
 
 /* Ends the class name of an object that stands for an ended thread. */
@@ -196,77 +199,80 @@ struct runtime {
 
 /* The heap of a process's runtime that mappings show. */
 struct runtime_heap {
-	const struct runtime *runtime; /* NULL: none that is known */
-	void *state;		       /* the row's own; owned */
+	const struct runtime *runtime; /* NULL: no known runtime */
+	void *state;		       /* private to the runtime's row; owned */
 };
 
 /*
- * From all mappings of a process, by ascending address: `count` of them, the first one at `first`,
- * the next ones each `stride` bytes on. Of several runtimes the first one in the table counts. 0 or
- * -ENOMEM.
+ * Finds the managed heap among all `count` mappings of a process, by ascending address: the first
+ * one is at `first`, the next ones `stride` bytes apart. Of several runtimes, the first one in the
+ * table is chosen. 0 or -ENOMEM; the caller calls runtime_heap_free().
  */
 int runtime_heap_find(const struct mapping *first, size_t count, size_t stride,
 		      struct runtime_heap *heap);
-/* The heap's share of a mapping without another known owner: 0 to 1, the share that is the
- * runtime's heap. peek reads the process's memory. */
+/* Returns the heap's share, 0 to 1, of a mapping without another known owner. `peek` reads the
+ * process's memory. */
 double runtime_heap_share(const struct runtime_heap *heap, const struct mapping *mapping,
 			  struct peek *peek);
 void runtime_heap_free(struct runtime_heap *heap);
 
-/* The runtime with such a heap that a process has now; NULL: none that is known, or it cannot be
- * read. */
+/* Returns the runtime whose managed heap the process has now, or NULL if none is known or the
+ * process cannot be read. */
 const struct runtime *runtime_of_process(pid_t pid);
 
 /*
- * heap_image_take(), which keeps the contents of a process's memory if it has a runtime with a heap
- * that can be walked. Where a collection moves objects at the stop, it is stopped again
- * (heap_image_options.is_ready).
+ * Calls heap_image_take(), and keeps the contents of memory if the process has a runtime with a
+ * heap that leakmon can walk. If a collection is moving objects at the stop, the process is stopped
+ * again later (heap_image_options.is_ready). Returns the result of heap_image_take().
  */
 int runtime_take_image(pid_t pid, const struct heap_image_options *options, struct worker *worker,
 		       struct dso_cache *dsos, struct heap_image *heap_image);
 
 /*
- * Walks the heaps of all runtimes that a process has and that can be walked: sink gets their
- * objects, references and roots, and is complete then. It reads what a heap image has kept; without
- * contents, the process as it is now. `kept` may be NULL. 0 or -ENOMEM.
+ * Walks the heaps of all runtimes of a process that have a walker; adds their objects, references
+ * and roots to `sink`, which is complete then. It reads the contents that a heap image has kept; if
+ * `kept` is NULL or has no contents, the current memory of the process. 0 or -ENOMEM.
  */
 int runtime_walk_heaps(const struct maps *maps, const struct heap_image *kept,
 		       const struct data_modules *modules, struct heap_sink *sink);
 
-/* The reader of a program that contains its runtime; NULL: it is no such program. */
+/* Returns the reader of a program that contains its runtime, or NULL for any other program. */
 const struct program_reader *runtime_program(const struct maps *maps);
-/* Whether it is one, and alone. */
+/* Returns whether the program contains its runtime, and no other code but the dynamic linker's. */
 bool runtime_program_is_alone(const struct maps *maps);
 
 /*
- * What all runtimes of a process count of their memory, and whether its program is alone, into
- * *process. `named`: see struct memory_reader. A heap that only these figures show is added to
- * *heap. 0 or -ENOMEM.
+ * Reads the memory counters of all runtimes of a process into process->runtimes, and sets
+ * process->no_malloc if the program has no malloc. `named`: see struct memory_reader. Sets *heap if
+ * only these figures show a heap. 0 or -ENOMEM.
  */
 int runtime_memory_read(const struct maps *maps, bool named, struct runtime_heap *heap,
 			struct memory_process *process);
 
-/* Where the threads of all runtimes of a process are, into *census. 0 or -ENOMEM. */
+/* Reads the positions of the threads of all runtimes of process census->pid into *census. 0, also
+ * if the process cannot be read, or -ENOMEM. */
 int runtime_threads_read(struct worker *worker, struct dso_cache *dsos,
 			 struct thread_census *census);
 
-/* What its collections have left in a process; not known also if it has none to tell, or is
- * NULL. */
+/* Returns the live bytes after the last collection; unknown if the runtime publishes no counter, or
+ * is NULL. */
 struct heap_floor runtime_floor_read(const struct runtime *runtime, pid_t pid);
 
-/* The n-th row of the table; NULL: there are no more. For tests of all rows. */
+/* Returns the n-th row of the table, or NULL behind the last one. For tests of all rows. */
 const struct runtime *runtime_at(size_t n);
-/* By its key; NULL: none has that one, which may be NULL. */
+/* Returns the runtime with this key, or NULL if none has it, or key is NULL. */
 const struct runtime *runtime_find(const char *key);
-/* "JVM"; "runtime" for a key that is not known: a newer leakmon may have recorded it. */
+/* Returns a runtime's name: "JVM"; "runtime" if the key is unknown, because a newer leakmon
+ * recorded it. */
 const char *runtime_name(const char *key);
 
-/* For a report; NULL: none. */
+/* Returns the words for a runtime in a report; all NULL if `runtime` is NULL. */
 struct runtime_label runtime_label_of(const struct runtime *runtime);
-/* Likewise of a process, which may have a version that is not read. */
+/* Returns the words for the runtime of a process: with the other tool if its objects cannot be
+ * read. */
 struct runtime_label runtime_label_in(const struct runtime *runtime, const struct maps *maps);
-/* The tool for the objects of that heap: "jcmd 1234 GC.class_histogram ..."; "" if the key is not
- * known. Returns text. */
+/* Writes the command that lists the objects of the heap, "jcmd 1234 GC.class_histogram ...", or ""
+ * if the key is unknown. Returns `text`. */
 char *runtime_tool(const char *key, pid_t pid, char text[RUNTIME_TOOL_SIZE]);
 
 #endif

@@ -30,7 +30,7 @@ static const struct runtime *find_runtime(const struct maps *maps, runtime_is_wa
 	return runtime;
 }
 
-/* The path of the program's file as mappings show it; "": it is not known. */
+/* Gets the path of the program's file as shown by mappings; "": unknown. */
 static void find_program(const struct maps *maps, char path[PATH_MAX])
 {
 	char link[64];
@@ -79,7 +79,7 @@ int runtime_process_open(struct runtime_process *process, pid_t pid, runtime_is_
 	error = maps_read(pid, MAPS_ALL, &process->maps);
 	if (!error)
 		error = choose_files(process, is_wanted);
-	/* It is read for its mappings alone. */
+	/* Only its mappings are used. */
 	chosen.maps = process->own;
 	if (!error)
 		error = data_modules_read(&chosen, worker, dsos, &process->modules);

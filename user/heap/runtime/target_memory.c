@@ -20,17 +20,17 @@
 #define PAGE_PRESENT (1ull << 63) /* as pagemap_is_present() */
 
 /*
- * Walks of real heaps read each word of them 0.1 to 0.5 times, one by one (Java, Node, Python, Go,
- * .NET, Haskell, OCaml; 4 to 600 MiB). The least is for all that is looked for in files' data.
+ * Walks of real heaps read each word 0.1 to 0.5 times, one by one (Java, Node, Python, Go, .NET,
+ * Haskell, OCaml; 4 to 600 MiB). The minimum covers searches in the data of files.
  */
 #define WORK_PER_WORD 16
 #define WORK_MIN (1ll << 28)
-/* Prices: of a window that is brought in, of a page among many, of so many bytes. */
+/* Prices: of loading a window, of a page in a bulk read, of BYTES_PER_WORK bytes. */
 #define WINDOW_WORK 64
 #define PAGE_WORK 8
 #define BYTES_PER_WORK 256
 
-/* Whole windows, each in the place that its address hashes to. */
+/* Cache of whole windows, direct-mapped by the hash of their address. */
 struct memory_windows {
 	struct {
 		uint64_t address; /* plus 1; 0: empty */
@@ -59,9 +59,11 @@ static uint64_t writable_bytes(const struct maps *maps)
 	return bytes;
 }
 
-/* What a process has in memory or in swap (proc_pid_status(5)); of a core file, or one that has
- * ended, what can be written. Pages that are mapped often count as often: no more than the machine
- * has. */
+/*
+ * Returns the bytes of a process in memory or in swap (proc_pid_status(5)); for a core file, or an
+ * ended process, those of writable mappings. At most the machine's memory: a page mapped several
+ * times counts each time.
+ */
 static uint64_t occupied_bytes(const struct maps *maps)
 {
 	_cleanup_fclose_ FILE *file = NULL;
@@ -157,7 +159,7 @@ void target_memory_release(struct target_memory *memory)
 	}
 }
 
-/* Pages that follow each other and are all there. How many of them could be read. */
+/* Reads consecutive present pages. Returns how many could be read. */
 static size_t read_run(const struct target_memory *memory, uint64_t address, unsigned char *bytes,
 		       size_t pages)
 {
@@ -167,8 +169,8 @@ static size_t read_run(const struct target_memory *memory, uint64_t address, uns
 	return got > 0 ? (size_t)got / MEMORY_PAGE : 0;
 }
 
-/* Pages [address, address + pages); the others are zeros, and present[] says which ones. One that
- * cannot be read, such as a guard, says nothing about those behind it. */
+/* Reads `pages` pages from `address` on; marks readable ones in present[], and zeros the others.
+ * Continues after an unreadable page, such as a guard. */
 static void read_present(const struct target_memory *memory, uint64_t address,
 			 const uint64_t *entries, unsigned char *bytes, bool *present, size_t pages)
 {
@@ -195,7 +197,7 @@ static size_t slot_of(uint64_t window)
 	return hash_mix(window / WINDOW) % WINDOWS;
 }
 
-/* A file's page that nobody wrote has the file's contents. */
+/* Marks unmodified pages of files as present: they have the file's contents. */
 static void find_files(const struct target_memory *memory, uint64_t address, uint64_t *entries,
 		       size_t pages)
 {
@@ -210,7 +212,9 @@ static void find_files(const struct target_memory *memory, uint64_t address, uin
 	}
 }
 
-/* Likewise of the process as it is. */
+/*
+ * Returns the current bytes of the process from `address` on, or NULL if its page cannot be read.
+ */
 static const unsigned char *page_now(struct target_memory *memory, uint64_t address)
 {
 	uint64_t window = address & ~(WINDOW - 1), entries[SLOT_PAGES];
@@ -230,7 +234,7 @@ static const unsigned char *page_now(struct target_memory *memory, uint64_t addr
 	return slot->present[page] ? slot->bytes + (address - window) : NULL;
 }
 
-/* A page of the heap image. */
+/* Returns a page of the heap image, or NULL if the image does not have it. */
 static const struct page *kept_page(struct target_memory *memory, uint64_t address)
 {
 	const struct page_range *range = memory->range;
@@ -245,7 +249,8 @@ static const struct page *kept_page(struct target_memory *memory, uint64_t addre
 	return &memory->kept->pages[range->first + (address - range->start) / MEMORY_PAGE];
 }
 
-/* Whether a page is known without asking the process; NULL in *contents: it cannot be read. */
+/* Returns whether a page is known without a read of the process; *contents is NULL if it cannot be
+ * read. */
 static bool is_kept(struct target_memory *memory, uint64_t address, const unsigned char **contents)
 {
 	const struct page *page = kept_page(memory, address);
@@ -256,7 +261,7 @@ static bool is_kept(struct target_memory *memory, uint64_t address, const unsign
 	memory->uncertain |= page->flags & PAGE_LATE || (page->flags & PAGE_WAS_READ && !*contents);
 	if (*contents || page->flags & PAGE_WAS_READ)
 		return *contents != NULL;
-	/* Nobody has written it: the file has its contents. */
+	/* An unmodified page: its contents are in the file. */
 	return !memory->range->file;
 }
 
@@ -278,8 +283,8 @@ static bool has_views(const struct target_memory *memory, uint64_t address)
 	return view == 1 || view == 2 || view == 4;
 }
 
-/* The first view that has the page; of kept ones one that was read at the stop: only where it was
- * written, the kernel says that it changed. */
+/* Returns the page from the first view that has it; among kept ones, preferably one read at the
+ * stop: the kernel reports a change only in the view that was written. */
 static const unsigned char *page_of_views(struct target_memory *memory, uint64_t address)
 {
 	uint64_t offset = address & ((1ull << memory->view_shift) - 1);
@@ -297,7 +302,7 @@ static const unsigned char *page_of_views(struct target_memory *memory, uint64_t
 	return first;
 }
 
-/* The bytes from `address` on to the end of its page; NULL: it cannot be read. */
+/* Returns the bytes from `address` to the end of its page, or NULL if unreadable. */
 static const unsigned char *page_at(struct target_memory *memory, uint64_t address)
 {
 	return has_views(memory, address) ? page_of_views(memory, address)
@@ -343,7 +348,7 @@ uint64_t target_word(struct target_memory *memory, uint64_t address)
 	return target_read(memory, address, &word, sizeof(word)) ? 0 : word;
 }
 
-/* Copies a kept page. */
+/* Copies a kept page, or zeros. Returns the number of bytes that were present. */
 static uint64_t copy_page(struct target_memory *memory, uint64_t address, unsigned char *bytes)
 {
 	const struct page *page = kept_page(memory, address);

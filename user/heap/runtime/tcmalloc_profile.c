@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The samples that Google's TCMalloc always takes, one every 2 MiB by default: a list of records of
- * sampled blocks, of which those of freed blocks are marked and used again. TCMalloc has weighed
- * each: with the bytes allocated since the sample before it.
+ * sampled blocks; records of freed blocks are marked and reused. TCMalloc stores the weight of
+ * each: the bytes allocated since the previous sample.
  *
  * The list is found by way of a variable in a module's data. It is believed if it ends, and if
- * every live record has a call stack of nothing but code, a span that begins with a page, and sizes
- * that fit together.
+ * every live record has a call stack of only code addresses, a page-aligned span, and consistent
+ * sizes.
  *
  * Source: google/tcmalloc of August 2026, tcmalloc/internal/sampled_allocation_recorder.h,
  * internal/logging.h (StackTrace) and stack_trace_table.cc; compared with workerd 1.20261117.1.
@@ -20,12 +20,12 @@
 #include "base/loop.h"
 #include "heap/runtime/own_profile.h"
 
-/* SampleRecorder: the first record, then one of its own, as far as RECORD_DEAD */
+/* SampleRecorder: the first record, then its embedded record up to RECORD_DEAD */
 #define RECORDER_WORDS 4
 
 /* SampledAllocation, in words */
 #define RECORD_NEXT 1
-#define RECORD_DEAD 2 /* the next one that is free for use; 0: its block is live */
+#define RECORD_DEAD 2 /* the next free record; 0: the block is live */
 #define RECORD_REQUESTED 4
 #define RECORD_ALIGNMENT 5
 #define RECORD_ALLOCATED 7
@@ -36,10 +36,10 @@
 #define MAX_DEPTH 64
 #define RECORD_WORDS (RECORD_STACK + MAX_DEPTH)
 
-#define PAGE_BYTES 8192 /* of TCMalloc's */
+#define PAGE_BYTES 8192 /* TCMalloc's page size */
 #define MAX_BYTES (1ull << 47)
 #define MAX_RECORDS (1u << 20)
-/* From a variable on, to one that is live. */
+/* Most free records between a variable and a live one. */
 #define MAX_DEAD 4096
 
 struct tcmalloc_profile {
@@ -71,7 +71,7 @@ static bool is_sample(const struct target_memory *memory, const uint64_t *record
 	return true;
 }
 
-/* Of a live block. */
+/* Reads the record of a live block. */
 static bool read_sample(struct tcmalloc_profile *reading, uint64_t address,
 			uint64_t record[RECORD_WORDS])
 {
@@ -95,7 +95,7 @@ static bool leads_to_sample(struct tcmalloc_profile *reading, uint64_t at)
 	return false;
 }
 
-/* The records that are free for use are a ring, which the recorder itself is in. */
+/* Free records form a ring that contains the recorder itself. */
 static bool leads_back(struct tcmalloc_profile *reading, uint64_t at, uint64_t recorder)
 {
 	for (uint32_t i = 0; at && at % 8 == 0 && i < MAX_RECORDS; i++) {
@@ -121,7 +121,7 @@ static bool find_list(void *context, uint64_t address, const uint64_t *words, si
 
 /* -------- samples */
 
-/* StackTraceTable::AddTrace(): a byte more, for blocks of no size. */
+/* StackTraceTable::AddTrace() adds a byte, because a block may have size 0. */
 static void add_weight(const uint64_t *record, struct heap_profile_site *site)
 {
 	double objects = (double)record[RECORD_WEIGHT] / (double)(record[RECORD_REQUESTED] + 1);
@@ -180,7 +180,7 @@ static int read_list(struct tcmalloc_profile *reading)
 		else
 			broken++;
 	}
-	/* A record that was just being filled. */
+	/* One broken record is tolerated: it may have been half written. */
 	if (broken > 1 && !reading->profile->why)
 		reading->profile->why = "its samples changed too fast to read; try again";
 	return error;

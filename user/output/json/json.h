@@ -51,7 +51,7 @@ void json_figures_write_if(struct json_writer *json, const struct figures *figur
 void json_figure_write(struct json_writer *json, const struct figure *figure, const void *row,
 		       bool known);
 
-/* As a member of its runtime's name. */
+/* Writes a member named after the runtime. */
 void json_runtime_write(struct json_writer *json, const struct runtime_figures *figures);
 
 struct task_group;

@@ -35,8 +35,7 @@ void text_stored_diagnoses_write(FILE *out, const struct stored_diagnoses *diagn
 void text_heap_profile_write(FILE *out, const struct text_form *form,
 			     const struct heap_profile *profile, size_t top);
 
-/* Write the figures of a runtime by the words of its view, and those for the process's first line.
- */
+/* Write the figures of a runtime, and those in a process's first line, by the words of its view. */
 struct runtime_figures;
 void text_runtime_write(FILE *out, const struct text_form *form,
 			const struct runtime_figures *figures);

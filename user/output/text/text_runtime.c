@@ -86,7 +86,7 @@ static void stack_write(FILE *out, const struct text_form *form, const struct fi
 		frame_write(out, figure->place(frames));
 }
 
-/* What is written. */
+/* State of writing a struct of figures. */
 struct writing {
 	FILE *out;
 	const struct text_form *form;

@@ -52,7 +52,8 @@ struct trend_slope {
 	double slope, low, high;
 };
 
-/* `deviation` is the standard deviation of S, for the confidence interval. */
+/* Estimates the slope by Theil and Sen. `deviation` is the standard deviation of S, for the
+ * confidence interval. */
 struct trend_slope trend_theil_sen(const struct trend_point *points, size_t count,
 				   double deviation);
 
@@ -62,7 +63,7 @@ struct trend_rank_test {
 	double z, p;
 };
 
-/* `slope` is removed before autocorrelation is measured. */
+/* Tests for a trend by Mann and Kendall. `slope` is removed before autocorrelation is measured. */
 struct trend_rank_test trend_mann_kendall(const struct trend_point *points, size_t count,
 					  double slope);
 

@@ -120,12 +120,12 @@ struct recorder {
 	bool ages;		      /* this one has histograms */
 };
 
-/* After a rollback: forgets uncommitted rows. */
+/* Forgets uncommitted rows, after a rollback. Returns 0 or -ENOMEM. */
 int recorder_forget_rows(struct recorder *recorder);
-/* After sites were removed from the array. */
+/* Rebuilds the index after sites were removed from the array. Returns 0 or -ENOMEM. */
 int recorder_index_sites(struct recorder *recorder);
 
-/* For keys within a run only, never stored; NULL is a distinct text. */
+/* Mixes a value into a hash, for keys within a run only, never stored. NULL is a distinct text. */
 static inline uint64_t recorder_mix(uint64_t hash, uint64_t value)
 {
 	return hash_mix(hash ^ hash_mix(value));

@@ -85,15 +85,15 @@ int recording_find(const struct recording *recording, const char *at, size_t *po
 
 /* Returns the runs of `leakmon retain`, in order; possibly none. Valid until recording_close(). */
 const struct recording_retain *recording_retains(const struct recording *recording, size_t *count);
-/* Finds one among these, as recording_find() does. */
+/* Finds one of these runs; `at`, *position and the result are those of recording_find(). */
 int recording_find_retain(const struct recording *recording, const char *at, size_t *position);
-/* Reads one. Returns 0, or -errno after a message. Free with retain_result_free(). */
+/* Reads a run. Returns 0, or -errno after a message. The caller calls retain_result_free(). */
 int recording_read_retain(struct recording *recording, size_t position,
 			  struct retain_result *result);
 
 /*
- * The profiles, in order; possibly none. As for retain runs; free with profile_report_free(),
- * before the recording is closed: texts are the recording's.
+ * List, find and read profiles, like runs of `leakmon retain`. The caller calls
+ * profile_report_free() before recording_close(), because the recording owns the texts.
  */
 const struct recording_profile *recording_profiles(const struct recording *recording,
 						   size_t *count);
@@ -102,8 +102,8 @@ int recording_read_profile(struct recording *recording, size_t position,
 			   struct profile_report *report);
 
 /*
- * Readings of goroutines, in order; possibly none. As for retain runs; free with
- * task_report_free(), before the recording is closed: texts are the recording's.
+ * List, find and read readings of goroutines, like runs of `leakmon retain`. The caller calls
+ * task_report_free() before recording_close(), because the recording owns the texts.
  */
 const struct recording_goroutines *recording_goroutines(const struct recording *recording,
 							size_t *count);

@@ -136,7 +136,7 @@ static void root_read(struct retain_reader *reader, sqlite3_stmt *row)
 	if (!root)
 		return;
 	figures_into(reader, ROOTS, row, root);
-	/* Ranked: those that lead to nothing come last. */
+	/* Ranked: roots that lead to nothing come last. */
 	if (root->led.blocks || root->retained.blocks)
 		result->retaining = result->roots.count;
 }

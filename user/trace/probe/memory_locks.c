@@ -28,7 +28,7 @@ static bool is_locked(pid_t pid)
 	return fd >= 0 && stuck_read_call(pid, SYS_pread64, arguments) == -EIO;
 }
 
-/* Returns 0 if there is none. */
+/* Returns a process with locked memory, or 0. */
 static pid_t find_locked(void)
 {
 	_cleanup_(pid_list_free) struct pid_list pids = {0};

@@ -51,8 +51,8 @@ static uint64_t word(const unsigned char *bytes, size_t offset)
 	return value;
 }
 
-/* At the beginning of a pool there is how far its blocks reach, and where the last one may
- * begin. */
+/* Returns whether the offsets at the start of a pool are plausible: end of the blocks used so far,
+ * and start of the last possible one. */
 static bool is_pool(uint64_t offsets, uint32_t pool_bytes)
 {
 	uint32_t next = (uint32_t)offsets, last = (uint32_t)(offsets >> 32);
@@ -87,7 +87,7 @@ static uint64_t first_pool(const struct cpython *python, uint64_t arena)
 	return (arena + pool - 1) / pool * pool;
 }
 
-/* Whether the arena's first pool says that it is of that arena. */
+/* Returns whether the arena's first pool refers to that arena. */
 static bool has_pools(const struct cpython *python, const struct cpython_arena *arena)
 {
 	uint64_t pool = first_pool(python, arena->address);
@@ -107,10 +107,10 @@ static bool is_in_memory(const struct cpython *python, uint64_t start, uint64_t 
 	return mapping && !mapping->inode && mapping->writable && mapping->end - start >= bytes;
 }
 
-/* Unused ones are in one list, which has one end. */
+/* Unused entries are in one list, which has one end. */
 enum entry { ENTRY_ARENA, ENTRY_UNUSED, ENTRY_UNUSED_LAST, ENTRY_NONSENSE };
 
-/* One arena_object, the number-th of the array at `objects`. */
+/* Reads one arena_object, the number-th of the array at `objects`. */
 static enum entry read_entry(const struct cpython *python, uint64_t objects, uint32_t number,
 			     struct cpython_arena *arena)
 {
@@ -146,7 +146,7 @@ struct arenas {
 	VEC(struct cpython_arena) list;
 };
 
-/* All arenas of an array, of at most `count` entries. 0 or -ENOMEM. */
+/* Reads all arenas of an array of at most `count` entries. 0 or -ENOMEM. */
 static int read_array(const struct cpython *python, uint64_t objects, uint32_t count,
 		      struct arenas *arenas)
 {
@@ -181,8 +181,7 @@ static int take(struct cpython *python, const struct arenas *arenas)
 	return 0;
 }
 
-/* For an array that nothing else leads to, the one variable with most arenas behind it counts:
- * `best` gets them. */
+/* The array has no symbol: the variable that leads to most arenas is taken; `best` gets them. */
 static int try_pointer(const struct cpython *python, uint64_t objects, struct arenas *best)
 {
 	struct cpython_arena first;
@@ -215,7 +214,7 @@ static int search_data(const struct cpython *python, uint64_t start, uint64_t en
 	return error;
 }
 
-/* In the data of the interpreter's module, and in the zeroed rest behind it. */
+/* Searches the data of the interpreter's module, and the zeroed rest behind it. */
 static int find_variable(struct cpython *python)
 {
 	const struct maps *maps = python->memory->maps;
@@ -252,8 +251,8 @@ static int read_state(struct cpython *python, uint64_t state)
 	return error;
 }
 
-/* No interpreter describes where it points to its state: a later version than is known may have
- * that elsewhere. What has arenas is the state. */
+/* No interpreter describes where its pointer to the state is, and a later version may have moved
+ * it. The word that leads to arenas is the pointer. */
 static int search_state(struct cpython *python, uint64_t interpreter)
 {
 	uint64_t words[MEMORY_PAGE / 8], end = interpreter + python->layout->interpreter_bytes;
@@ -302,7 +301,8 @@ static int compare_arenas(const void *left_pointer, const void *right_pointer)
 	return left->address < right->address ? -1 : left->address > right->address;
 }
 
-/* Interpreters may share an allocator; overlapping ones make no sense. */
+/* Sorts the arenas and removes duplicates, because interpreters may share an allocator, and
+ * overlapping ones, which are implausible. */
 static void sort_arenas(struct cpython *python)
 {
 	struct cpython_arena *arenas = python->arenas.items;
@@ -327,11 +327,11 @@ int cpython_find_arenas(struct cpython *python)
 	return error ? error : python->arenas.count ? 0 : -ENOENT;
 }
 
-/* A pool, as it was read. */
+/* A pool's contents. */
 struct pool {
 	uint64_t address;
 	const unsigned char *bytes;
-	uint32_t block, end; /* size of a block; where those end that were ever used */
+	uint32_t block, end; /* size of a block; end of the blocks used so far */
 	uint64_t free[BLOCKS_MAX / 64];
 	uint32_t free_blocks, used;
 };
@@ -355,7 +355,7 @@ static uint32_t blocks_of(const struct pool *pool)
 	return (pool->end - POOL_HEADER + pool->block - 1) / pool->block;
 }
 
-/* The list of free blocks; false: it leads out of the pool, or in a circle. */
+/* Reads the list of free blocks; returns false if it leads out of the pool, or in a circle. */
 static bool read_free(struct pool *pool)
 {
 	uint64_t at = word(pool->bytes, POOL_FREE);
@@ -397,7 +397,7 @@ static int walk_pool(const struct cpython *python, const struct cpython_arena *a
 		     struct pool *pool, cpython_visit *visit, void *context,
 		     struct arena_figures *figures)
 {
-	/* One that is free keeps what it had before. */
+	/* A free pool keeps its stale contents. */
 	if (!half(pool->bytes, POOL_REF)) {
 		figures->free_bytes += python->layout->pool_bytes;
 		figures->free_pool_bytes += python->layout->pool_bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The collector of each interpreter: whether it is off (gc.disable()), and the objects that it
- * leaves alone for good (gc.freeze()).
+ * The collector of each interpreter: whether it is off (gc.disable()), and its frozen objects,
+ * ignored for good (gc.freeze()).
  *
  * struct _gc_runtime_state (Include/internal/pycore_gc.h, pycore_interp_structs.h): the generations
  * are rings of PyGC_Head; generation0 points to the first of them.
@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "heap/runtime/cpython/cpython.h"
 
-/* It is where this version has it: it points into itself. NULL: it is not. */
+/* Returns the offsets that fit the collector, which points into itself; NULL: none do. */
 static const struct cpython_collector *places_of(struct cpython *python, uint64_t collector)
 {
 	for (size_t i = 0; i < CPYTHON_COLLECTORS; i++) {
@@ -22,8 +22,8 @@ static const struct cpython_collector *places_of(struct cpython *python, uint64_
 	return NULL;
 }
 
-/* A ring has no more objects than there are nodes; one that does not close counts as far as it
- * makes sense. */
+/* Counts the objects of a ring, at most as many as nodes; a ring that does not close counts up to
+ * its first implausible link. */
 static void count_frozen(struct cpython *python, const struct heap_sink *sink, uint64_t ring,
 			 struct walk_report *report)
 {

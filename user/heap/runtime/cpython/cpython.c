@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CPython 3.9 to 3.15: libpython3.*, or a program named python3.*, or any that has the variables
- * _PyRuntime and PyType_Type. Layouts are by version; where a version's is not known, or what is
- * there contradicts it, nothing is read.
+ * CPython 3.9 to 3.15: libpython3.*, or a program named python3.*, or any with the variables
+ * _PyRuntime and PyType_Type. Layouts are by version; if a version's is unknown, or the data
+ * contradict it, nothing is read.
  *
- * An object is a block, of obmalloc's arenas or of malloc's, in which a type stands where objects
- * of that type have theirs, and which has room for such an object.
+ * An object is a block, from obmalloc's arenas or from malloc, that has a type at the offset where
+ * objects of that type have it, and enough room for such an object.
  */
 #include "heap/runtime/cpython/cpython.h"
 
@@ -38,7 +38,8 @@ static bool detect(const struct mapping *mapping)
 
 /* Finding the interpreter. */
 
-/* "python3.11", "libpython3.9.so.1.0": 0x030b, 0x0309; 0: not a name of that kind. */
+/* Returns the version in a file's name: 0x030b for "python3.11", 0x0309 for "libpython3.9.so.1.0";
+ * 0: any other name. */
 static unsigned version_by_name(const char *path)
 {
 	const char *name = text_path_base(path);
@@ -49,8 +50,8 @@ static unsigned version_by_name(const char *path)
 	return 0x0300 | minor;
 }
 
-/* Its arenas are mappings of their own, which the kernel joins with each other and with blocks of
- * malloc's: their pools tell them apart. */
+/* Arenas are separate mappings, which the kernel merges with each other and with malloc's: their
+ * pools distinguish them. */
 static void survey(void *state, const struct mapping *mapping)
 {
 	const struct cpython_layout *layout;
@@ -70,8 +71,8 @@ static bool owns(const void *state, const struct mapping *mapping)
 	       mapping->end - mapping->start >= CPYTHON_ARENA_LEAST;
 }
 
-/* PY_VERSION_HEX: Py_Version, from 3.11 on. The name alone says it of older ones, as far as it
- * can. */
+/* Returns PY_VERSION_HEX: Py_Version, since 3.11; for older versions only the part in the file's
+ * name. */
 static uint32_t release_of(struct cpython *python, char text[24])
 {
 	uint64_t place = target_variable(python->module, "Py_Version");
@@ -90,7 +91,7 @@ static uint32_t release_of(struct cpython *python, char text[24])
 
 static bool find_module(struct cpython *python)
 {
-	/* That of frames is the last one. */
+	/* The type of frames is the last one. */
 	static const char *const frames[] = {"PyGen_Type", "PyCoro_Type", "PyAsyncGen_Type",
 					     "PyFrame_Type"};
 	static const char *const compiled[CPYTHON_STATIC_TYPES] = {
@@ -127,7 +128,7 @@ static bool find_module(struct cpython *python)
 	return false;
 }
 
-/* Its threads say that they are of it, and it has a dictionary of modules. */
+/* Returns whether its threads refer back to the interpreter, and it has a dictionary of modules. */
 static bool is_interpreter(struct cpython *python, uint64_t interpreter)
 {
 	const struct cpython_layout *layout = python->layout;
@@ -139,7 +140,7 @@ static bool is_interpreter(struct cpython *python, uint64_t interpreter)
 	       target_word(python->memory, thread + THREAD_INTERPRETER) == interpreter;
 }
 
-/* 0; -ENOENT: the first one is none; -ENOMEM. */
+/* Finds all interpreters. 0; -ENOENT: the first one is invalid; -ENOMEM. */
 static int find_interpreters(struct cpython *python)
 {
 	uint64_t at = target_word(python->memory, python->runtime + python->layout->interpreters);
@@ -172,7 +173,7 @@ static uint64_t word_at(const unsigned char *bytes, size_t offset)
 	return word;
 }
 
-/* Digits of an int, from 3.12 on: PyLongObject.long_value.lv_tag. */
+/* Digits of an int, since 3.12: PyLongObject.long_value.lv_tag. */
 #define TAG_DIGITS(tag) ((tag) >> 3)
 
 static uint64_t item_count(const struct cpython *python, const struct cpython_type *type,
@@ -188,7 +189,9 @@ static uint64_t item_count(const struct cpython *python, const struct cpython_ty
 #define STR_COMPACT (1u << 5)
 #define STR_WIDTH(state) ((state) >> 2 & 7)
 
-/* A str with its letters; one that has them elsewhere is as large as its type says. */
+/*
+ * Returns the size of a str with its letters; a str with its letters elsewhere has its type's size.
+ */
 static uint64_t str_bytes(const struct cpython *python, const struct cpython_type *type,
 			  const unsigned char *object)
 {
@@ -203,7 +206,9 @@ static uint64_t str_bytes(const struct cpython *python, const struct cpython_typ
 	return layout->compact_bytes + (length + 1) * STR_WIDTH(state);
 }
 
-/* PyDictValues in the object: a head, the values, and a byte for each of them. */
+/*
+ * Returns the size of PyDictValues in the object: a head, the values, and a byte for each of them.
+ */
 static uint64_t inline_bytes(const struct cpython *python, const struct cpython_type *type,
 			     const unsigned char *object, size_t bytes)
 {
@@ -221,7 +226,7 @@ uint64_t cpython_object_bytes(const struct cpython *python, const struct cpython
 {
 	uint64_t count;
 
-	/* One of a subclass has attributes behind it, and its letters elsewhere. */
+	/* A str of a subclass has attributes behind it, and its letters elsewhere. */
 	if (type->flags & FLAG_STR && bytes >= STR_STATE + 8) {
 		count = str_bytes(python, type, object);
 		return count == type->basicsize ? count + inline_bytes(python, type, object, bytes)
@@ -244,7 +249,7 @@ enum listing {
 	LISTING_UNKNOWN,
 };
 
-/* Whether what is read there and here is surely of one moment. */
+/* Returns whether all reads certainly see the same moment. */
 static bool is_of_one_moment(const struct target_memory *memory)
 {
 	return memory->image && memory->image->stopped && !memory->uncertain;
@@ -256,8 +261,8 @@ static bool is_unread(struct target_memory *memory, uint64_t address, uint64_t *
 	       maps_find(memory->maps, address);
 }
 
-/* `head` has the links at `place`. An object that just joins a list, or leaves it, is known to one
- * neighbour. */
+/* Checks the links of an object at `place`, which are in `head`. An object that is joining or
+ * leaving a list is known to one neighbour only. */
 static enum listing listing_of(struct cpython *python, uint64_t place, const unsigned char *head)
 {
 	struct target_memory *memory = python->memory;
@@ -278,16 +283,16 @@ static enum listing listing_of(struct cpython *python, uint64_t place, const uns
 	return unknown ? LISTING_UNKNOWN : MISLISTED;
 }
 
-/* Objects that the collector lists from their beginning to their end. Tuples and dictionaries may
- * be taken off its lists; what other types of C do is not known. */
+/* Returns whether the collector lists objects of a type for their whole life. Tuples and
+ * dictionaries may be removed from its lists; for other types written in C this is unknown. */
 static bool is_always_listed(const struct cpython_type *type)
 {
 	return type->kind == CPYTHON_LIST || type->kind == CPYTHON_SET ||
 	       type->prefix > COLLECTOR_LINKS || (type->flags & FLAG_HEAP_TYPE && type->dictoffset);
 }
 
-/* Whether an object of a type can be at a place in a block, by the collector's lists; *certain: it
- * is. */
+/* Returns whether the collector's lists permit an object of a type at a place in a block; *certain:
+ * they prove it. */
 static bool can_be_listed(struct cpython *python, const struct cpython_type *type,
 			  const unsigned char *head, uint64_t address, bool *certain)
 {
@@ -322,7 +327,7 @@ struct cpython_type *cpython_type_in_block(struct cpython *python, const unsigne
 	return NULL;
 }
 
-/* PyTypeObject.tp_weaklistoffset; from 3.12 on the word may stand before the object. */
+/* PyTypeObject.tp_weaklistoffset; since 3.12 the word may be before the object. */
 static uint16_t weak_word(const struct cpython_type *type)
 {
 	int64_t place = (int64_t)type->prefix + type->weaklistoffset;
@@ -333,8 +338,8 @@ static uint16_t weak_word(const struct cpython_type *type)
 	return (uint16_t)(place / 8 + 1);
 }
 
-/* A __del__() of a class written in Python: it is no type of C's that has brought this
- * tp_finalize. */
+/* Returns whether a class has a __del__() written in Python: its tp_finalize is not inherited from
+ * a type written in C. */
 static bool has_finalizer(struct cpython *python, const struct cpython_type *type)
 {
 	uint64_t finalize = target_word(python->memory, type->address + TYPE_FINALIZE);
@@ -359,7 +364,7 @@ static int give_class(struct walk *walk, struct cpython_type *type)
 	if (type->flags & FLAG_COLLECTED) {
 		class.quiet_start = (uint16_t)(type->prefix - COLLECTOR_LINKS);
 		class.quiet_end = (uint16_t)type->prefix;
-		/* Neither links of the collector's lists nor places inside hold it. */
+		/* Neither the collector's links nor addresses inside the object hold it. */
 		class.tag = (uint8_t)type->prefix;
 	}
 	class.weak_word = weak_word(type);
@@ -367,7 +372,7 @@ static int give_class(struct walk *walk, struct cpython_type *type)
 	class.quiet_from = type->quiet_from ? type->prefix + type->quiet_from : 0;
 	class.describes = type->kind == CPYTHON_TYPE;
 	type->finalizable = has_finalizer(python, type);
-	/* The type may move: its name leads to others. */
+	/* Looking up its name adds other types, which may reallocate the list. */
 	cpython_type_name(python,
 			  &(struct cpython_type){.address = type->address, .flags = type->flags},
 			  name);
@@ -380,7 +385,7 @@ static int give_class(struct walk *walk, struct cpython_type *type)
 	return 0;
 }
 
-/* The object in a block of *size bytes: its class, and its size. NODE_OWN: there is none. */
+/* Finds the class and the size of the object in a block of *size bytes; NODE_OWN: no object. */
 static int object_in_block(struct walk *walk, const unsigned char *head, size_t bytes,
 			   uint64_t address, uint64_t *size, uint32_t *what)
 {
@@ -434,7 +439,7 @@ static int walk_arenas(struct walk *walk, struct walk_report *report)
 
 		error = cpython_walk_arena(python, &python->arenas.items[i], buffer, visit, walk,
 					   &figures);
-		/* What is free in it may still have addresses of objects. */
+		/* Free memory in it may still contain addresses of objects. */
 		if (!error && figures.nonsense == nonsense)
 			error = heap_sink_idle(walk->sink, python->arenas.items[i].address,
 					       python->layout->arena_bytes);
@@ -447,7 +452,7 @@ static int walk_arenas(struct walk *walk, struct walk_report *report)
 	return error;
 }
 
-/* Objects of more than 512 bytes, or all. */
+/* Walks malloc's blocks: objects of more than 512 bytes, or all. */
 static int walk_blocks(struct walk *walk)
 {
 	struct heap_sink *sink = walk->sink;
@@ -478,7 +483,7 @@ static int walk_all(struct walk *walk, struct walk_report *report)
 		error = walk_blocks(walk);
 	report->objects = walk->objects;
 	report->finalizable = walk->finalizable;
-	/* Debug hooks stand before each object. */
+	/* Debug hooks put a header before each object. */
 	if (!error && walk->objects < walk->blocks / 8)
 		report->why = "hardly a block of its heap is an object: a debug build, or "
 			      "PYTHONMALLOC=debug";
@@ -499,7 +504,7 @@ int cpython_open(struct target_memory *memory, struct cpython *python, char vers
 	return find_interpreters(python);
 }
 
-/* Whether a small object that each program has is a block of malloc's: so they all are. */
+/* Returns whether a small object of every program is a block of malloc's: then all are. */
 static bool is_in_malloc(struct cpython *python, const struct heap_sink *sink)
 {
 	uint64_t object = target_word(python->memory,
@@ -511,7 +516,7 @@ static bool is_in_malloc(struct cpython *python, const struct heap_sink *sink)
 	       sink->sizes[node] <= SMALL_MAX;
 }
 
-/* 0, or an error with *why, unless it is -ENOMEM. */
+/* Finds the interpreter and its arenas. 0, or an error with *why, unless it is -ENOMEM. */
 static int find(struct cpython *python, struct target_memory *memory, const struct heap_sink *sink,
 		char version[24], const char **why)
 {

@@ -12,26 +12,27 @@
 #include "heap/runtime/loaded_symbols.h"
 #include "heap/runtime/target_memory.h"
 
-/* Where obmalloc's arenas are described. */
+/* Location of the description of obmalloc's arenas. */
 enum arena_place {
-	ARENAS_IN_VARIABLE,    /* a static one, that no symbol names */
-	ARENAS_IN_INTERPRETER, /* a struct in the interpreter's */
-	ARENAS_BY_INTERPRETER, /* it points to that struct */
+	ARENAS_IN_VARIABLE,    /* a static variable without a symbol */
+	ARENAS_IN_INTERPRETER, /* a struct inside the interpreter's */
+	ARENAS_BY_INTERPRETER, /* the interpreter's points to that struct */
 };
 
-/* Where instances have their attributes. */
+/* Location of the attributes of instances. */
 enum values_place {
 	VALUES_IN_DICT, /* in a dictionary only */
 	VALUES_BEFORE,	/* 3.11: behind a pointer before the object */
-	VALUES_TAGGED,	/* 3.12: likewise, or a dictionary: by the low bit */
-	VALUES_INLINE,	/* 3.13: in the object */
+	/* 3.12: a pointer before the object, to values or a dictionary by its low bit */
+	VALUES_TAGGED,
+	VALUES_INLINE, /* 3.13: in the object */
 };
 
-/* Where a thread state's innermost frame is, and what marks the outermost one of a call from C. */
+/* Format of the frames of a thread state, and the mark of the outermost frame of a call from C. */
 enum frame_kind {
-	FRAMES_OBJECTS, /* each is an object, and a call from C: up to 3.10 */
-	FRAMES_ENTERED, /* 3.11: a flag says so */
-	FRAMES_OWNED,	/* from 3.12 on: followed by one that C owns */
+	FRAMES_OBJECTS, /* up to 3.10: each frame is an object, and a call from C */
+	FRAMES_ENTERED, /* 3.11: marked by a flag */
+	FRAMES_OWNED,	/* since 3.12: followed by a frame owned by C */
 };
 
 /* Kinds of line tables (Objects/locations.md, lnotab_notes.txt of each version). */
@@ -45,32 +46,32 @@ enum line_kind {
 struct cpython_frames {
 	enum frame_kind kind;
 	enum line_kind line_kind;
-	/* _PyInterpreterFrame: globals and built-ins, which its function holds, from 3.11 on */
+	/* _PyInterpreterFrame: globals and built-ins, which its function holds, since 3.11 */
 	uint32_t globals;
-	/* PyThreadState; `frame` leads to a CFrame, which has the frame at `current`, unless that
-	 * is NO_CFRAME. */
+	/* PyThreadState; `frame` leads to a CFrame, whose member at `current` is the frame, unless
+	 * `current` is NO_CFRAME. */
 	uint32_t frame, current, handle, native, chunk;
 	/* _PyInterpreterFrame, PyFrameObject */
 	uint32_t code, previous, instruction, stack_top, owner, locals;
 	/* PyCodeObject; `names`: of all local variables, or of the first, the second, the third
 	 * kind */
-	uint32_t dead_frame; /* kept for the next call; 0: none is */
+	uint32_t dead_frame; /* a frame kept for the next call; 0: none */
 	uint32_t first_line, file, name, qualified, lines, bytecode, names[3], local_count,
 		stack_size;
-	/* PyGenObject: its frame and that frame's state, from `generator_ended` on of one that is
-	 * no more (FRAME_COMPLETED, FRAME_CLEARED) */
+	/* PyGenObject: its frame, and that frame's state: from `generator_ended` on, it has ended
+	 * (FRAME_COMPLETED, FRAME_CLEARED) */
 	uint32_t generator, generator_state;
 	int8_t generator_ended;
-	/* From 3.14 on (_PyStackRef): bits of a frame's references that are no part of an address;
-	 * and `stack_top` is an address, no count. */
+	/* Since 3.14 (_PyStackRef): bits of a frame's references that are not part of the address;
+	 * and `stack_top` is an address instead of a count. */
 	uint64_t tags;
 	bool top_is_address;
-	/* Free-threaded, from 3.14 on: which of its code's copies a frame runs, by a number in the
-	 * frame and an array in its code; 0: there are none. */
+	/* Free-threaded, since 3.14: index of the copy of its code that a frame runs, and the array
+	 * of copies in its code; 0: no copies. */
 	uint32_t copies_index, copies;
 };
 #define NO_CFRAME UINT32_MAX
-#define CPYTHON_FRAME_BYTES 112 /* of a frame, in which all but its variables stand */
+#define CPYTHON_FRAME_BYTES 112 /* of a frame without its variables */
 
 /* struct _gc_runtime_state: `first` points to the first generation (generation0). */
 struct cpython_collector {
@@ -83,27 +84,28 @@ struct cpython_collector {
 /* Differences between versions. All offsets in bytes. */
 struct cpython_layout {
 	unsigned version; /* 0x030b: 3.11 */
-	unsigned tested; /* its last release that was compared, 0x030e0a: 3.14.10; 0: all of them */
+	unsigned tested;  /* last tested release, 0x030e0a: 3.14.10; 0: all releases */
 	/* _PyRuntimeState; PyInterpreterState. */
 	uint32_t interpreters, next, threads, modules, obmalloc, collector;
-	uint32_t interpreter_bytes; /* 0: not known */
-	/* From where references lead to, of what other builds have at the beginning of an object:
-	 * it is free-threaded, and its objects are not read; but names, code and frames are. */
+	uint32_t interpreter_bytes; /* 0: unknown */
+	/* Offset, from the target of a reference, of the members at the start of an object in other
+	 * builds. Nonzero: free-threaded; objects are not read, but names, code and frames are. */
 	uint32_t shift;
 	struct cpython_collector collectors[CPYTHON_COLLECTORS]; /* one of these */
 	enum arena_place arenas;
 	uint32_t arena_bytes, pool_bytes;
 	uint32_t qualname, cached_keys; /* PyHeapTypeObject */
-	uint64_t preheader_flags;	/* of types with two more words before their objects */
-	bool old_keys;			/* PyDictKeysObject as before 3.11 */
-	uint32_t split_values;		/* of PyDictValues: where its values begin */
+	/* flags of types with two more words before their objects */
+	uint64_t preheader_flags;
+	bool old_keys;	       /* PyDictKeysObject in the format before 3.11 */
+	uint32_t split_values; /* offset of the values in PyDictValues */
 	enum values_place values;
 	uint32_t ascii_bytes, compact_bytes; /* PyASCIIObject, PyCompactUnicodeObject */
 	uint32_t tuple_items;
-	bool tagged_digits;  /* of int: 3.12 */
-	bool flagged_counts; /* of references: 3.14 */
-	uint64_t quiet_code; /* words of PyCodeObject that are numbers */
-	bool frames_inside;  /* generators and frames have items, but no count of them: 3.11 */
+	bool tagged_digits;  /* format of int since 3.12 */
+	bool flagged_counts; /* format of reference counts since 3.14 */
+	uint64_t quiet_code; /* bitmap of the words of PyCodeObject that are numbers */
+	bool frames_inside;  /* since 3.11: generators and frames have items, but no count */
 	struct cpython_frames frames;
 };
 
@@ -112,19 +114,20 @@ struct cpython_layout {
 
 /* Layouts: see layout.c. */
 
-/* Static; NULL: not a version that is known. */
+/* Returns the layout of a version (static), or NULL if it is unknown. */
 const struct cpython_layout *cpython_layout(unsigned version);
 
 struct cpython;
-/* Finds the layout of a release (PY_VERSION_HEX, as far as it is known), and takes what the
- * interpreter at python->runtime says of itself. 0; -ENOENT: *why is static. */
+/* Finds the layout of a release (PY_VERSION_HEX, or its known part), and updates it by the
+ * self-description of the interpreter at python->runtime. 0; -ENOENT: *why is static. */
 int cpython_describe(struct cpython *python, uint32_t release, const char **why);
 
-/* The share of an anonymous mapping that is pools of obmalloc's; *state: their size, a uint32_t. */
+/* Returns the share, 0 to 1, of an anonymous mapping that consists of obmalloc's pools; *state:
+ * their size, a uint32_t. */
 double cpython_pools_share(const void *state, const struct mapping *mapping, struct peek *peek);
 
-/* The same in all of them. PyThreadState; PyListObject, PySetObject, PyDictObject, PyASCIIObject,
- * PyBytesObject; PyObject, PyVarObject, PyTypeObject. */
+/* Offsets common to all versions. PyThreadState; PyListObject, PySetObject, PyDictObject,
+ * PyASCIIObject, PyBytesObject; PyObject, PyVarObject, PyTypeObject. */
 #define THREAD_NEXT 8
 #define THREAD_INTERPRETER 16
 #define LIST_ITEMS 24
@@ -161,15 +164,17 @@ double cpython_pools_share(const void *state, const struct mapping *mapping, str
 #define FLAG_DICT (1ull << 29)
 #define FLAG_TYPE (1ull << 31)
 
-/* PyGC_Head, before an object: the next object in a list of the collector's, and the one before.
- * Low bits are flags; while it collects, an object may have something else in place of the one
- * before. */
+/*
+ * PyGC_Head, before an object: the next object in a list of the collector, and the previous one.
+ * Low bits are flags; during a collection, the link to the previous object may be replaced by other
+ * data.
+ */
 #define COLLECTOR_LINKS 16
 #define LINK_FLAGS 3ull
 #define LINK_COLLECTING 2ull
 #define LINK_PREVIOUS 8
 
-/* PyDictValues of 3.13, in the object */
+/* PyDictValues since 3.13, in the object */
 #define INLINE_CAPACITY 0
 #define INLINE_EMBEDDED 2
 #define INLINE_VALID 3
@@ -194,9 +199,9 @@ enum cpython_kind {
 	CPYTHON_BYTEARRAY,
 	CPYTHON_MEMORYVIEW,
 	CPYTHON_DECIMAL,
-	CPYTHON_DATA,	  /* an int, bytes, a float: refers to nothing */
-	CPYTHON_FLOAT,	  /* of a subclass */
-	CPYTHON_COMPLEX,  /* likewise */
+	CPYTHON_DATA,	  /* an int, bytes, a float: has no references */
+	CPYTHON_FLOAT,	  /* a float of a subclass */
+	CPYTHON_COMPLEX,  /* a complex of a subclass */
 	CPYTHON_DATE,	  /* or a time of day */
 	CPYTHON_DATETIME, /* or a timedelta */
 	CPYTHON_COUNT,	  /* itertools.count */
@@ -205,22 +210,23 @@ enum cpython_kind {
 	CPYTHON_KIND_MAX_
 };
 
-/* A type of which there are objects. */
+/* A type with objects. */
 struct cpython_type {
 	uint64_t address, flags;
 	uint64_t basicsize, itemsize;
 	int64_t dictoffset, weaklistoffset;
 	uint32_t prefix; /* bytes before an object, in its block */
-	uint32_t class;	 /* of the sink; UINT32_MAX: none yet */
+	uint32_t class;	 /* class number in the sink; UINT32_MAX: none yet */
 	enum cpython_kind kind;
-	/* Numbers among its objects' words, one bit for each; data from that byte on, 0: none. */
+	/* Words of its objects that hold numbers, one bit each; data from byte quiet_from on, 0:
+	 * none. */
 	uint64_t quiet_words;
 	uint32_t quiet_from;
-	/* Labels of the attributes that its instances have beside a dictionary. */
+	/* Labels of the attributes that its instances store outside a dictionary. */
 	uint32_t *labels;
 	uint32_t label_count;
 	bool labels_read;
-	bool whole_block; /* its objects do not say how large they are */
+	bool whole_block; /* its objects do not record their size */
 	bool finalizable; /* they have a __del__() */
 };
 
@@ -228,137 +234,146 @@ struct cpython_type {
 
 struct cpython_arena {
 	uint64_t address;
-	uint64_t pools_end; /* of the pools that were ever used */
+	uint64_t pools_end; /* end of the pools used so far */
 	uint32_t number, free_pools, pools;
 };
 
 struct cpython {
 	const struct cpython_layout *layout;
-	struct cpython_layout described; /* by the interpreter itself */
-	bool untested;			 /* a later release than those that were compared */
+	struct cpython_layout described; /* self-description of the interpreter */
+	bool untested;			 /* a later release than the tested ones */
 	struct target_memory *memory;
 	const struct data_module *module; /* the program or libpython */
 	uint64_t runtime;		  /* _PyRuntime */
 	uint64_t type_type, set_type, frozenset_type, module_type, weakref_type, code_type;
 	uint64_t bytearray_type, memoryview_type;
-	uint64_t weakref_bytes; /* of a weak reference, without what subclasses add */
+	uint64_t weakref_bytes; /* size of a weak reference, without additions of subclasses */
 	uint64_t float_type, complex_type, ordered_type;
 	uint64_t frame_types[4]; /* of generators and the like, and frames */
-	/* Of objects that lie among variables; 0: no such symbol. */
+	/* Types of objects among static variables; 0: no such symbol. */
 	uint64_t static_types[CPYTHON_STATIC_TYPES];
 	VEC(uint64_t) interpreters;
 	VEC(struct cpython_arena) arenas; /* by ascending address */
-	bool in_malloc;		/* there are none: small objects are malloc's blocks, too */
-	struct hash type_index; /* address -> place in types plus 1; TYPE_IS_NONE: it is no type */
+	bool in_malloc;			  /* no arenas: small objects are malloc's blocks, too */
+	struct hash type_index; /* address -> place in types plus 1; TYPE_IS_NONE: no type */
 	VEC(struct cpython_type) types;
-	uint32_t report;      /* of the sink */
-	uint32_t first_class; /* of the sink: those of types that have one are numbered from it */
+	uint32_t report;	   /* index among the reports of the sink */
+	uint32_t first_class;	   /* first class number in the sink */
 	VEC(uint32_t) class_types; /* by class - first_class: place in types */
 	struct hash namespaces;	   /* dictionaries of modules with variables as roots */
-	struct hash attributed;	   /* large ones of which an object has the attributes */
-	struct hash chunks;	   /* of threads' stacks of frames: each is one thread's */
+	struct hash attributed;	   /* large dictionaries whose attributes were given to an object */
+	struct hash chunks;	   /* chunks of threads' frame stacks, each of one thread */
 };
 
 #define CPYTHON_FREE_THREADED                                                                      \
 	"it is free-threaded: its objects lie in mimalloc's heaps, which are not read"
 
-/* Finds the program or library of CPython's by what it exports, without reading a file:
- * memory->modules for cpython_open(). */
+/* Finds CPython's program or library by its exported symbols, without reading a file, and sets it
+ * up as memory->modules for cpython_open(). Returns false if there is none. */
 bool cpython_load_module(struct target_memory *memory, struct loaded_module *module);
 
-/* The interpreter that a process has, without its memory allocator. *why is static: what is
- * missing, unless it is memory; `version` as in struct walk_report. 0 or an error; cpython_close()
- * in any case. */
+/*
+ * Opens the interpreter of a process, without its memory allocator. `version` as in struct
+ * walk_report. 0 or an error with *why (static), unless it is -ENOMEM; the caller calls
+ * cpython_close() in any case.
+ */
 int cpython_open(struct target_memory *memory, struct cpython *python, char version[24],
 		 const char **why);
 void cpython_close(struct cpython *python);
 
-/* Finds the interpreter's arenas: see arenas.c. 0; -ENOENT: its arenas are not found;
- * -ENOMEM. */
+/* Finds the interpreter's arenas: see arenas.c. 0; -ENOENT: not found; -ENOMEM. */
 int cpython_find_arenas(struct cpython *python);
 
-/* Sees every block of an arena that is in use, with `size` bytes of its contents. 0 or an error. */
+/* Called for every block in use of an arena, with `size` bytes of its contents. 0 or an error,
+ * which ends the walk. */
 typedef int cpython_visit(void *context, uint64_t address, const unsigned char *bytes, size_t size);
 struct arena_figures {
 	uint64_t free_bytes;
-	uint64_t free_pool_bytes; /* of them in pools that are not in use */
+	uint64_t free_pool_bytes; /* the part of free_bytes in unused pools */
 	uint64_t blocks;
-	uint64_t nonsense; /* pools that contradict themselves, or changed while they were read */
+	uint64_t nonsense; /* pools that are inconsistent, or changed during the read */
 };
-/* `buffer` has room for an arena. */
+/* Visits the blocks in use of an arena, and adds to *figures. `buffer` has room for an arena. 0 or
+ * the error of visit(). */
 int cpython_walk_arena(const struct cpython *python, const struct cpython_arena *arena,
 		       unsigned char *buffer, cpython_visit *visit, void *context,
 		       struct arena_figures *figures);
 
-/* The type of the object in a block of which `head` has the first bytes, or NULL: there is none.
- * *certain: it is in a list of the collector's. Good until the next type is looked for. */
+/*
+ * Returns the type of the object in a block whose first bytes are in `head`, or NULL if there is
+ * none. *certain: the object is in a list of the collector. Valid until the next type is looked up.
+ */
 struct cpython_type *cpython_type_in_block(struct cpython *python, const unsigned char *head,
 					   size_t bytes, uint64_t address, bool *certain);
 
 /* Types and names: see types.c. */
 
-/* Whether an object has such a count of references: 0 is in a list of free ones. */
+/* Returns whether a live object may have this reference count: 0 is on a free list. */
 bool cpython_is_alive(const struct cpython *python, uint64_t references);
 
-/* The type at an address, or NULL: there is none, or no memory. Good until the next call. */
+/* Returns the type at an address; NULL: none, or out of memory. Valid until the next call. */
 struct cpython_type *cpython_type_at(struct cpython *python, uint64_t address);
-/* That of an object, without more ado. */
+/* Returns the type at the type pointer of an object, without further checks. */
 struct cpython_type *cpython_type_of(struct cpython *python, uint64_t object);
-/* "module.Qualname" of a type. */
+/* Writes "module.Qualname" of a type. */
 #define CPYTHON_NAME_BYTES 256
 void cpython_type_name(struct cpython *python, const struct cpython_type *type,
 		       char name[CPYTHON_NAME_BYTES]);
-/* The text of a str, in UTF-8; false: it is none, or longer. *identifier, unless NULL: it is a name
- * in the program's code, as far as is known, and no data. */
+/* Reads the text of a str, in UTF-8; returns false if it is none, or too long. *identifier, unless
+ * NULL: the text is very likely a name in the program's code, and no data. */
 bool cpython_text(struct cpython *python, uint64_t object, char *text, size_t size,
 		  bool *identifier);
 
 /* Entries of a dictionary. */
 struct cpython_dict {
-	uint64_t keys, keys_bytes; /* the table; what it takes */
+	uint64_t keys, keys_bytes; /* the table; its size in bytes */
 	uint64_t keys_references;
-	uint64_t entries, count; /* where they begin, and how many places there are */
+	uint64_t entries, count; /* first entry; number of slots */
 	uint32_t stride, key, value;
-	uint64_t values; /* where those of a split dictionary are; 0: in the entries */
+	uint64_t values; /* values of a split dictionary; 0: in the entries */
 	uint64_t values_block;
 };
-/* false: it makes no sense. */
+/* Opens a dictionary; returns false if it is inconsistent. */
 bool cpython_dict_open(struct cpython *python, uint64_t object, struct cpython_dict *dict);
-/* The table alone, as types have one for their instances. */
+/* Opens a table without a dictionary, as types have one for their instances; returns false if it is
+ * inconsistent. */
 bool cpython_keys_open(struct cpython *python, uint64_t keys, struct cpython_dict *dict);
 struct cpython_entry {
 	uint64_t key, value; /* 0: none */
 };
-/* The i-th one; false: it cannot be read. */
+/* Reads the i-th entry; returns false if it cannot be read. */
 bool cpython_dict_entry(struct cpython *python, const struct cpython_dict *dict, uint64_t i,
 			struct cpython_entry *entry);
 
-/* The label of an attribute's name, if it is a name in the program's code; 0: it may be data. */
+/* Returns the label of an attribute's name, or 0 if it may be data instead of a name in the
+ * program's code. */
 uint32_t cpython_name_label(struct cpython *python, struct heap_sink *sink, uint64_t name);
 
-/* Bytes of an object that begins with the first `bytes` bytes; as it says itself, so without
- * limit. */
+/*
+ * Returns the size of an object by its own counts, unlimited; `object` has its first `bytes` bytes.
+ */
 #define CPYTHON_STATIC_HEAD 64
 uint64_t cpython_object_bytes(const struct cpython *python, const struct cpython_type *type,
 			      const unsigned char *object, size_t bytes);
-/* Whether a type is another one, or derives from it; `from` may be 0: none does. */
+/* Returns whether a type is `from`, or derives from it; false if `from` is 0. */
 bool cpython_derives(struct cpython *python, uint64_t type, uint64_t from);
 
 /* Words that are numbers: see quiet.c. */
 
-/* Those of a kind, one bit for each of an object's first 64 words. */
+/* Returns the numeric words of a kind, one bit for each of an object's first 64 words. */
 uint64_t cpython_quiet_words(const struct cpython *python, enum cpython_kind kind);
-/* Fills the type's. */
+/* Sets a type's quiet_words and quiet_from. */
 void cpython_quiet(struct cpython *python, struct cpython_type *type);
-/* Those of objects among the variables of the process's modules. 0 or an error of the sink. */
+/* Claims the numeric words of objects among the variables of the process's modules. 0 or an error
+ * of the sink. */
 int cpython_claim_static(struct cpython *python, struct heap_sink *sink);
 
-/* References and roots: see references.c. As struct heap_walker has them. */
+/* References and roots: see references.c, and refer() and roots() of struct heap_walker. */
 int cpython_refer(void *state, struct heap_sink *sink, uint32_t node);
 int cpython_roots(void *state, struct heap_sink *sink);
 
-/* Adds to the report what its collectors leave alone, and whether one is off. The sink has
- * settled. */
+/* Adds the frozen objects of the interpreters to the report, and whether a collector is off. The
+ * sink has settled. */
 void cpython_collectors(struct cpython *python, const struct heap_sink *sink,
 			struct walk_report *report);
 
@@ -367,42 +382,43 @@ void cpython_collectors(struct cpython *python, const struct heap_sink *sink,
 struct cpython_thread {
 	uint64_t address; /* PyThreadState */
 	uint64_t handle;  /* pthread_t */
-	uint64_t native; /* its number in its own PID namespace; 0: this version does not keep it */
+	uint64_t native;  /* TID in its own PID namespace; 0: not kept by this version */
 };
-/* All of an interpreter; an error of `visit` ends it, and is returned. */
+/* Visits all threads of an interpreter, until visit() returns an error, which is returned. */
 typedef int cpython_visit_thread(void *context, const struct cpython_thread *thread);
 int cpython_threads(struct cpython *python, uint64_t interpreter, cpython_visit_thread *visit,
 		    void *context);
 
 struct cpython_frame {
 	uint64_t address, previous;
-	uint64_t code;	 /* a code object */
-	uint32_t offset; /* in its bytecode; CPYTHON_NO_OFFSET: not known */
-	bool entered;	 /* called from C: the next one was called by another part of the stack */
-	uint64_t locals; /* where its variables are, one word each */
-	uint32_t local_count; /* of them */
-	uint32_t used;	      /* words from `locals` on that may hold something */
+	uint64_t code;	      /* a code object */
+	uint32_t offset;      /* in its bytecode; CPYTHON_NO_OFFSET: unknown */
+	bool entered;	      /* called from C: the next frame is in another part of the stack */
+	uint64_t locals;      /* address of its variables, one word each */
+	uint32_t local_count; /* number of variables */
+	uint32_t used;	      /* words in use from `locals` on */
 };
 #define CPYTHON_NO_OFFSET UINT32_MAX
-/* The innermost frame of a thread, and the caller of a frame; false: there is none, or none that
- * can be read. */
+/* Finds the innermost frame of a thread, or the caller of a frame; returns false if there is none,
+ * or it cannot be read. */
 bool cpython_frame_first(struct cpython *python, const struct cpython_thread *thread,
 			 struct cpython_frame *frame);
 bool cpython_frame_next(struct cpython *python, struct cpython_frame *frame);
 
-/* Where code is. */
+/* Place of code in the source. */
 struct cpython_place {
 	char function[CPYTHON_NAME_BYTES]; /* "Handler.get"; before 3.11: "get" */
-	char file[1024];		   /* "": not known */
-	uint32_t line;			   /* 0: not known */
+	char file[1024];		   /* "": unknown */
+	uint32_t line;			   /* 0: unknown */
 };
-/* false: it is no code object. */
+/* Finds the place of an offset in code; returns false if it is no code object. */
 bool cpython_place_of(struct cpython *python, uint64_t code, uint32_t offset,
 		      struct cpython_place *place);
 
-/* Roots of all threads of an interpreter; 0 or an error of the sink. */
+/* Adds the roots of all threads of an interpreter. 0 or an error of the sink. */
 int cpython_frame_roots(struct cpython *python, struct heap_sink *sink, uint64_t interpreter);
-/* References of a frame or a generator, by the names of its variables; likewise. */
+/* Adds the references of a frame or a generator, by the names of its variables. 0 or an error of
+ * the sink. */
 int cpython_frame_refer(struct cpython *python, struct heap_sink *sink, uint32_t node,
 			uint64_t object, enum cpython_kind kind);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Threads and their frames: what code runs, in which line, and what its variables hold. A frame
- * counts if its code is a code object; a chain of them ends at the first that does not.
+ * Threads and their frames: code, lines, and values of variables. A frame is valid if its code is a
+ * code object; a chain of frames ends at the first invalid one.
  *
  * Sources: Include/cpython/pystate.h, Include/internal/pycore_frame.h,
  * Include/cpython/frameobject.h, Include/cpython/code.h, Objects/codeobject.c of each version.
@@ -14,10 +14,10 @@
 #include "base/loop.h"
 #include "heap/runtime/cpython/cpython.h"
 
-#define FRAME_FUNCTION 16	    /* _PyInterpreterFrame.f_funcobj, from 3.12 on */
+#define FRAME_FUNCTION 16	    /* _PyInterpreterFrame.f_funcobj, since 3.12 */
 #define OWNED_BY_C 3		    /* FRAME_OWNED_BY_CSTACK */
-#define FRAME_VALUES_MAX (1u << 20) /* that are looked at */
-#define C_FRAMES_MAX 16		    /* in a row */
+#define FRAME_VALUES_MAX (1u << 20) /* limit of values read per frame */
+#define C_FRAMES_MAX 16		    /* consecutive frames owned by C */
 #define CHUNK_BYTES_MAX (1ull << 32)
 
 #define LINES_BYTES_MAX (1u << 20) /* of a line table */
@@ -87,8 +87,7 @@ static uint64_t tuple_size(struct cpython *python, uint64_t tuple)
 	return size <= FRAME_VALUES_MAX ? size : 0;
 }
 
-/* How many variables a function has: the interpreter keeps their names in one tuple, or in
- * three. */
+/* Returns the number of a function's variables, whose names are in one tuple, or in three. */
 static uint32_t local_count(struct cpython *python, uint64_t code)
 {
 	const struct cpython_frames *layout = &python->layout->frames;
@@ -99,7 +98,7 @@ static uint32_t local_count(struct cpython *python, uint64_t code)
 	return (uint32_t)count;
 }
 
-/* The str that is the i-th one's name; 0: it has none. */
+/* Returns the str with the i-th variable's name; 0: none. */
 static uint64_t local_name(struct cpython *python, uint64_t code, uint64_t i)
 {
 	const struct cpython_frames *layout = &python->layout->frames;
@@ -130,7 +129,7 @@ static bool function_name(struct cpython *python, uint64_t code, char *name, siz
 struct line_table {
 	unsigned char *bytes;
 	size_t size, at;
-	uint32_t line; /* so far */
+	uint32_t line; /* line reached so far */
 };
 
 static unsigned table_byte(struct line_table *table)
@@ -170,7 +169,7 @@ static uint32_t range_line(struct line_table *table, uint32_t offset)
 	return 0;
 }
 
-/* Six bits a byte, the lowest first; bit 6: there are more. */
+/* Reads a number: six bits a byte, the lowest first; bit 6: more bytes follow. */
 static uint32_t table_number(struct line_table *table)
 {
 	uint32_t number = 0, byte;
@@ -193,14 +192,14 @@ static uint32_t table_signed(struct line_table *table)
 }
 
 enum location_kind {
-	LOCATION_ONE_LINE = 10, /* and two more: lines further */
+	LOCATION_ONE_LINE = 10, /* up to 12: this many lines further, plus 10 */
 	LOCATION_NO_COLUMN = 13,
 	LOCATION_LONG,
 	LOCATION_NONE,
 };
 
-/* Objects/locations.md: the first byte has bit 7 set, a kind, and how many instructions it is for,
- * less one; no other byte has that bit. */
+/* Returns the line at an offset (Objects/locations.md): an entry's first byte has bit 7 set, a
+ * kind, and its number of instructions minus one; no other byte has bit 7 set. */
 static uint32_t location_line(struct line_table *table, uint32_t offset)
 {
 	uint32_t end = 0;
@@ -262,10 +261,11 @@ bool cpython_place_of(struct cpython *python, uint64_t code, uint32_t offset,
 
 /* Frames. */
 
-/* struct _PyCodeArray: how many there are; then where each begins. The first one is in the code. */
+/* struct _PyCodeArray: the number of copies, then their addresses. The first copy is in the code
+ * object. */
 #define COPIES_MAX (1u << 16)
 
-/* Where the instructions begin that a frame runs. */
+/* Returns the address of the first instruction of the copy that a frame runs. */
 static uint64_t first_instruction(struct cpython *python, const unsigned char *bytes, uint64_t code)
 {
 	const struct cpython_frames *layout = &python->layout->frames;
@@ -281,7 +281,7 @@ static uint64_t first_instruction(struct cpython *python, const unsigned char *b
 	return target_word(python->memory, array + 8 + (uint64_t)index * 8);
 }
 
-/* Bytes from the first instruction on; of the latest one that began. */
+/* Returns the offset in bytes of the latest instruction that began. */
 static uint32_t instruction_of(struct cpython *python, const unsigned char *bytes, uint64_t code)
 {
 	const struct cpython_frames *layout = &python->layout->frames;
@@ -292,7 +292,7 @@ static uint32_t instruction_of(struct cpython *python, const unsigned char *byte
 		index = half_at(bytes, layout->instruction);
 		if (index < 0 || index >> 28)
 			return CPYTHON_NO_OFFSET;
-		/* From 3.10 on it counts instructions. */
+		/* Since 3.10 it counts instructions. */
 		return (uint32_t)index * (layout->line_kind == LINES_STEPS ? 1 : CODE_UNIT);
 	}
 	begin = first_instruction(python, bytes, code);
@@ -314,7 +314,7 @@ static bool is_owned_by_c(struct cpython *python, uint64_t frame)
 /* PyFrameObject.f_executing of 3.9. */
 #define FRAME_EXECUTING 116
 
-/* What a reference in a frame leads to; 0: to nothing, or it is a number. */
+/* Returns the target of a reference in a frame; 0: none, or a number. */
 #define TAGGED_NUMBER 3
 static uint64_t untagged(const struct cpython *python, uint64_t reference)
 {
@@ -323,7 +323,8 @@ static uint64_t untagged(const struct cpython *python, uint64_t reference)
 	return tags && (reference & tags) == TAGGED_NUMBER ? 0 : reference & ~tags;
 }
 
-/* Words of variables and of the stack; -1: it runs, and where its stack ends is in a register. */
+/* Returns the number of words of variables and of the stack in use; -1: the frame runs, and its
+ * stack pointer is in a register. */
 static int64_t words_in_use(struct cpython *python, const unsigned char *bytes, uint64_t address,
 			    uint32_t locals)
 {
@@ -346,7 +347,7 @@ static int64_t words_in_use(struct cpython *python, const unsigned char *bytes, 
 	return executes ? -1 : (int64_t)locals;
 }
 
-/* While it runs, all of its stack may be in use. */
+/* Returns the number of words that may be in use: all of the stack while the frame runs. */
 static uint32_t used_words(struct cpython *python, const unsigned char *bytes, uint64_t address,
 			   uint64_t code, uint32_t locals)
 {
@@ -382,7 +383,7 @@ static bool read_frame(struct cpython *python, uint64_t address, struct cpython_
 	return true;
 }
 
-/* Past those that C owns. */
+/* Reads a frame, skipping frames owned by C. */
 static bool frame_at(struct cpython *python, uint64_t address, struct cpython_frame *frame)
 {
 	for (size_t i = 0; i < C_FRAMES_MAX && is_owned_by_c(python, address); i++)
@@ -413,7 +414,7 @@ struct frame_roots {
 	struct heap_sink *sink;
 };
 
-/* "frame Handler.get() → request"; what has no name is a value in between. */
+/* Adds a root "frame Handler.get() → request"; a word without a name is an intermediate value. */
 static int add_value(struct frame_roots *roots, const struct cpython_frame *frame,
 		     const char *function, uint32_t i, uint64_t value)
 {
@@ -445,7 +446,7 @@ static int add_frame(struct frame_roots *roots, const struct cpython_frame *fram
 	return error;
 }
 
-/* Words outside its frames hold nothing. */
+/* Claims the chunks of a thread's frame stack: words outside frames hold nothing. */
 static int claim_chunks(struct frame_roots *roots, const struct cpython_thread *thread)
 {
 	uint32_t place = roots->python->layout->frames.chunk;
@@ -482,7 +483,7 @@ static int add_thread(void *context, const struct cpython_thread *thread)
 		error = add_frame(roots, &frame);
 		more = cpython_frame_next(roots->python, &frame);
 	}
-	/* A chain that was cut off may have left something out. */
+	/* A truncated chain may have missed frames. */
 	if (!error && !frame.previous)
 		error = claim_chunks(roots, thread);
 	return error;
@@ -497,7 +498,7 @@ int cpython_frame_roots(struct cpython *python, struct heap_sink *sink, uint64_t
 
 /* PyGenObject.gi_running of 3.9 */
 #define GENERATOR_RUNNING 24
-/* PyFrameObject.f_frame, from 3.11 on */
+/* PyFrameObject.f_frame, since 3.11 */
 #define OBJECT_FRAME 24
 
 static bool has_ended(struct cpython *python, uint64_t generator)
@@ -509,7 +510,7 @@ static bool has_ended(struct cpython *python, uint64_t generator)
 	return state >= layout->generator_ended;
 }
 
-/* Words of an object from there on hold nothing. */
+/* Claims the words of an object from an address on, which hold nothing. */
 static int claim_rest(struct heap_sink *sink, uint32_t node, uint64_t from)
 {
 	uint64_t end = sink->starts[node] + sink->sizes[node];
@@ -517,18 +518,18 @@ static int claim_rest(struct heap_sink *sink, uint32_t node, uint64_t from)
 	return from < end ? heap_sink_claim_within(sink, from, end - from) : 0;
 }
 
-/* The frame in an object; 0: it has none. */
+/* Returns the frame inside an object; 0: none. */
 static uint64_t frame_in(struct cpython *python, uint64_t object, enum cpython_kind kind)
 {
-	/* Up to 3.10 a generator's is another object. */
+	/* Up to 3.10, a generator's frame is a separate object. */
 	if (python->layout->frames.kind == FRAMES_OBJECTS)
 		return kind == CPYTHON_FRAME ? object : 0;
 	return kind == CPYTHON_FRAME ? target_word(python->memory, object + OBJECT_FRAME)
 				     : object + python->layout->frames.generator;
 }
 
-/* What is not a variable: what its function holds, or its generator and blocks; and what is left
- * above its stack. */
+/* Claims the words other than variables: they are held by its function, or its generator and
+ * blocks; and stale words above its stack. */
 static int claim_others(const struct cpython *python, struct heap_sink *sink, uint32_t node,
 			const struct cpython_frame *frame)
 {
@@ -542,13 +543,13 @@ static int claim_others(const struct cpython *python, struct heap_sink *sink, ui
 		bytes = layout->locals - from;
 	}
 	error = heap_sink_claim_within(sink, frame->address + from, bytes);
-	/* Its height, with flags. */
+	/* Height of the stack, with flags. */
 	if (!error && layout->kind != FRAMES_OBJECTS)
 		error = heap_sink_claim_within(sink, frame->address + (layout->stack_top & ~7u), 8);
 	return error ? error : claim_rest(sink, node, frame->locals + frame->used * 8ull);
 }
 
-/* What stands in a word of a frame in the object. */
+/* Adds the reference of a word of a frame inside the object. */
 static int refer_word(struct cpython *python, struct heap_sink *sink, uint32_t node, uint64_t place,
 		      uint64_t name)
 {
@@ -568,7 +569,8 @@ static int refer_local(struct cpython *python, struct heap_sink *sink, uint32_t 
 			  local_name(python, frame->code, i));
 }
 
-/* The code of a frame in the object, whose word is no address for its tags. */
+/* Adds the reference to the code of a frame inside the object: the word has tags, and is no
+ * address. */
 static int refer_code(struct cpython *python, struct heap_sink *sink, uint32_t node, uint64_t frame)
 {
 	return python->layout->frames.tags
@@ -576,7 +578,8 @@ static int refer_code(struct cpython *python, struct heap_sink *sink, uint32_t n
 		       : 0;
 }
 
-/* Likewise its function, and values in between, unless a variable has lent one to its stack. */
+/* Adds the tagged references to its function and intermediate values, except those borrowed from a
+ * variable. */
 #define TAG_LENT 1
 static int refer_tagged(struct cpython *python, struct heap_sink *sink, uint32_t node,
 			const struct cpython_frame *frame)
@@ -601,10 +604,10 @@ int cpython_frame_refer(struct cpython *python, struct heap_sink *sink, uint32_t
 	struct cpython_frame frame;
 	int error;
 
-	/* A flag, and bytes that nobody has written. */
+	/* A flag, and uninitialised bytes. */
 	if (kind == CPYTHON_GENERATOR && python->layout->frames.line_kind == LINES_STEPS)
 		return heap_sink_claim_within(sink, object + GENERATOR_RUNNING, 8);
-	/* One that runs is elsewhere. */
+	/* A running frame is elsewhere. */
 	if (heap_sink_node(sink, at) != node)
 		return 0;
 	if (kind == CPYTHON_GENERATOR && has_ended(python, object)) {

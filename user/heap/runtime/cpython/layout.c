@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where each version of CPython has what leakmon reads: a row each.
+ * Offsets of the members that leakmon reads, a row for each version of CPython.
  *
- * From 3.13 on the interpreter describes a part of that itself: _Py_DebugOffsets, with which
- * _PyRuntime begins (Include/internal/pycore_runtime.h of 3.13, pycore_debug_offsets.h from 3.14
- * on). It proves the row: where a release has moved a field, its own figure counts; where it
- * contradicts what is the same in all rows, nothing is read. So releases, and versions, that came
- * later are read if they are alike.
+ * Since 3.13 the interpreter describes a part of them itself: _Py_DebugOffsets, at the start of
+ * _PyRuntime (Include/internal/pycore_runtime.h of 3.13, pycore_debug_offsets.h since 3.14). It
+ * verifies the row: if a release has moved a member, the described offset is used; if it
+ * contradicts a value common to all rows, nothing is read. So later releases and versions are read
+ * if they are compatible.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@
 #define POOL_LARGE CPYTHON_POOL_USUAL
 
 #define TUPLE_BARE 24
-#define TUPLE_HASHED 32 /* with a hash, from 3.14 on */
+#define TUPLE_HASHED 32 /* with a hash, since 3.14 */
 
 /* Later releases of 3.13 have the generations 4 bytes earlier (gh-127545). */
 #define COLLECTOR_ALIGNED                                                                          \
@@ -36,7 +36,7 @@
 		.enabled = 12, .generations = 20, .first = 96, .permanent = 104                    \
 	}
 
-/* The same in 3.13, 3.14 and 3.15. */
+/* Common to 3.13, 3.14 and 3.15. */
 #define FRAMES_LATE                                                                                \
 	.kind = FRAMES_OWNED, .line_kind = LINES_LOCATIONS, .globals = 24, .frame = 72,            \
 	.current = NO_CFRAME, .code = 0, .previous = 8, .instruction = 56, .stack_top = 64,        \
@@ -185,7 +185,7 @@ static const struct cpython_layout layouts[] = {
 	 .qualname = 872,
 	 .cached_keys = 880,
 	 .tuple_items = TUPLE_BARE,
-	 .preheader_flags = 1ull << 3 | FLAG_MANAGED_DICT, /* weak references, too */
+	 .preheader_flags = 1ull << 3 | FLAG_MANAGED_DICT, /* and of types with weak references */
 	 .values = VALUES_TAGGED,
 	 .ascii_bytes = 40,
 	 .compact_bytes = 56,
@@ -285,27 +285,27 @@ const struct cpython_layout *cpython_layout(unsigned version)
 
 /* _Py_DebugOffsets */
 
-#define DESCRIBED_VERSIONS 3  /* 3.13, 3.14, 3.15: words of each */
-#define DESCRIPTION_WORDS 111 /* of the longest one */
+#define DESCRIBED_VERSIONS 3  /* one column for each of 3.13, 3.14, 3.15 */
+#define DESCRIPTION_WORDS 111 /* length of the longest description */
 #define DESCRIPTION_COOKIE 0
 #define DESCRIPTION_VERSION 1
 #define DESCRIPTION_FREE_THREADED 2
 
-/* Places are less than that; a frame is read in one piece, by the kernel side as well. */
+/* Limits of offsets; the kernel side, too, reads a frame in one piece. */
 #define PLACE_MAX (16u << 20)
 #define THREAD_MAX (UINT16_MAX - 7u)
 #define FRAME_MAX (LM_PYTHON_NEAR_BYTES - 7u)
 
 struct described {
 	const char *contradiction;
-	uint32_t limit; /* of what may be moved; 0: it may not */
+	uint32_t limit; /* limit of a movable offset; 0: not movable */
 	union {
-		size_t member; /* of struct cpython_layout, a uint32_t */
-		uint32_t same; /* in all versions */
+		size_t member; /* offset in struct cpython_layout of a uint32_t */
+		uint32_t same; /* value in all versions */
 	};
-	bool of_object; /* it counts from where references lead to, so it is shifted */
-	uint8_t bytes;	/* of the field, which it is a multiple of */
-	uint8_t words[DESCRIBED_VERSIONS]; /* where its place is described; 0: it is not */
+	bool of_object; /* counted from the target of references, so it is shifted */
+	uint8_t bytes;	/* size of the member; the offset is a multiple of it */
+	uint8_t words[DESCRIBED_VERSIONS]; /* index of its description; 0: not described */
 };
 
 #define CONTRADICTION(field) "its _Py_DebugOffsets contradict what is known of " field
@@ -389,7 +389,7 @@ static const struct described description[] = {
 	MOVED("PyGenObject.gi_frame_state", frames.generator_state, THREAD_MAX, 1, 0, 86, 102),
 };
 
-/* Takes one figure; false: it makes no sense. */
+/* Takes one offset; returns false if it is implausible. */
 static bool take_figure(struct cpython_layout *layout, const struct described *described,
 			uint64_t place)
 {
@@ -406,7 +406,7 @@ static bool take_figure(struct cpython_layout *layout, const struct described *d
 	return true;
 }
 
-/* NULL, or what is contradicted. */
+/* Takes the interpreter's description. Returns the contradiction, or NULL. */
 static const char *take_description(struct cpython_layout *layout, size_t version,
 				    const uint64_t *words)
 {
@@ -418,12 +418,12 @@ static const char *take_description(struct cpython_layout *layout, size_t versio
 		if (word && !take_figure(layout, &description[i], words[word]))
 			return description[i].contradiction;
 	}
-	/* It stands before them. */
+	/* It precedes cached_keys. */
 	layout->qualname += layout->cached_keys - keys;
 	return NULL;
 }
 
-/* A version that came after all rows is read like the last one. */
+/* Returns the row of a version; a later version is read like the last one. */
 static const struct cpython_layout *row_of(unsigned version)
 {
 	const struct cpython_layout *last = &layouts[ARRAY_SIZE(layouts) - 1];
@@ -433,9 +433,10 @@ static const struct cpython_layout *row_of(unsigned version)
 		       : cpython_layout(version);
 }
 
-/* struct _object with Py_GIL_DISABLED (Include/object.h): two words with the thread's and the
- * collector's stand before the count of references. What is not described of code is shifted with
- * it. */
+/*
+ * struct _object with Py_GIL_DISABLED (Include/object.h): two words with the thread's and the
+ * collector's data precede the reference counts. Undescribed offsets of code are shifted with it.
+ */
 #define FREE_THREADED_SHIFT 16
 
 static void take_free_threaded(struct cpython_layout *layout)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The arenas of obmalloc: how much of them is in use, and the classes of which a few objects keep
- * the rest from being given back to the kernel.
+ * The arenas of obmalloc: how much of them is in use, and the classes of which a few objects
+ * prevent the rest from being returned to the kernel.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,7 +23,8 @@ static const char *const exported[] = {
 };
 _Static_assert(ARRAY_SIZE(exported) <= LOADED_SYMBOLS_MAX, "room for all");
 
-/* Objects of a type in sparse arenas; of types->items[i] the i + 1-th, the first one is of none. */
+/* Objects of a type in sparse arenas: tally i + 1 for types->items[i]; tally 0 for blocks without a
+ * type. */
 struct tally {
 	uint64_t objects, bytes, arenas;
 	size_t last_arena; /* plus 1 */
@@ -113,7 +114,7 @@ static bool is_before(const struct tally *left, const struct tally *right)
 					     : left->bytes > right->bytes;
 }
 
-/* The one that is in most arenas, which is not asked for again. */
+/* Returns the tally in most arenas, and removes it. */
 static size_t next_tally(struct counting *counting)
 {
 	struct tally *items = counting->tallies.items;
@@ -157,7 +158,7 @@ static int add_pins(struct counting *counting)
 	return 0;
 }
 
-/* Its data, and the zeroed rest behind it. */
+/* Returns the end of a module's data, including the zeroed rest behind it. */
 static uint64_t module_end(const struct maps *maps, const struct mapping *first)
 {
 	uint64_t end = first->end;
@@ -315,7 +316,7 @@ static const struct runtime_view python_view = {.key = "python",
 						.size = sizeof(struct python_memory),
 						.free = python_free};
 
-/* All that it has for objects is read, whatever else the process has. */
+/* Reading covers all memory for objects, regardless of the rest of the process. */
 static bool python_is_wanted(const struct maps *maps, const struct runtime *shown, bool named)
 {
 	(void)shown;

@@ -16,8 +16,8 @@
 #include "report/runtime_figures.h"
 
 #define CODE_UNIT 2	      /* bytes of an instruction */
-#define DEPTH_MAX 512	      /* of a stack that is reported */
-#define FRAMES_MAX (1u << 18) /* of all stacks that differ */
+#define DEPTH_MAX 512	      /* frames of a reported stack */
+#define FRAMES_MAX (1u << 18) /* frames of all distinct stacks */
 
 struct python_process {
 	struct runtime_process process;
@@ -75,7 +75,7 @@ static const char *python_version(const void *state)
 
 /* Frames. */
 
-/* false: out of memory. */
+/* Fills a frame; returns false if out of memory. */
 static bool make_frame(struct intern *strings, uint64_t code, const struct cpython_place *place,
 		       struct frame *frame)
 {
@@ -101,7 +101,7 @@ static int python_name(void *state, uint64_t noted, struct intern *strings, stru
 		units == LM_PYTHON_NO_OFFSET ? CPYTHON_NO_OFFSET : (uint32_t)units * CODE_UNIT;
 	struct cpython_place place;
 
-	/* The code read before may have been another. */
+	/* Different code may have been read at this address before. */
 	target_memory_forget(&process->process.memory);
 	if (!cpython_place_of(&process->python, code, offset, &place))
 		return -ENOENT;
@@ -110,7 +110,8 @@ static int python_name(void *state, uint64_t noted, struct intern *strings, stru
 
 /* The layout for the kernel side. */
 
-/* Around the thread pointer: variables of threads below, keys of pthread_setspecific() above. */
+/* Range around the thread pointer: thread-local variables below, keys of pthread_setspecific()
+ * above. */
 #define THREAD_BELOW 4096
 #define THREAD_ABOVE 2304
 #define THREADS_ASKED 16
@@ -142,7 +143,7 @@ static int read_thread(void *context, const struct cpython_thread *thread)
 	return 0;
 }
 
-/* Where all of them have their states: the highest place, which is a key's. */
+/* Finds the offset at which all threads have their states: the highest one, which is a key's. */
 static int find_state(const struct state_search *search, int32_t *state)
 {
 	for (size_t i = ARRAY_SIZE(search->words[0]); i-- > 0;) {
@@ -158,7 +159,8 @@ static int find_state(const struct state_search *search, int32_t *state)
 	return -ENOENT;
 }
 
-/* A pthread_t is the address of glibc's struct pthread: below the thread pointer, or at it. */
+/* Finds the offset of glibc's struct pthread, whose address is a pthread_t: below the thread
+ * pointer, or at it. */
 static int find_descriptor(const struct python_process *process, uint16_t *descriptor)
 {
 	const struct data_modules *modules = &process->process.modules;
@@ -195,8 +197,8 @@ static int python_layout(void *state, struct lm_python *layout)
 								    : LM_PYTHON_OWNED),
 		.code = (uint16_t)frames->code,
 		.previous = (uint16_t)frames->previous,
-		/* Of several copies of its code the kernel side knows one: an address that is in
-		 * none of them has the function's first line. */
+		/* Of several copies of code, the kernel side knows one: an address in no known copy
+		 * gets the function's first line. */
 		.instruction = (uint16_t)(frames->copies ? frames->code : frames->instruction),
 		.owner = (uint16_t)frames->owner,
 		.bytecode = (uint16_t)frames->bytecode,
@@ -221,7 +223,7 @@ struct reading {
 	struct cpython *python;
 	struct python_stacks *stacks;
 	struct hash groups; /* ids -> places in stacks->groups, plus 1 */
-	size_t frames;	    /* of all of them */
+	size_t frames;	    /* total number of frames */
 };
 
 static int append_frame(struct reading *reading, const struct cpython_frame *frame,
@@ -257,7 +259,8 @@ static int read_stack(struct reading *reading, const struct cpython_thread *thre
 	return error || !more ? error : frames_add_rest(frames);
 }
 
-/* The group of a stack, which is its own from then on, or freed. */
+/* Adds a thread to the group of its stack. The frames are owned by the group from then on, or
+ * freed. */
 static int join_group(struct reading *reading, const struct cpython_thread *thread,
 		      struct frames *frames)
 {

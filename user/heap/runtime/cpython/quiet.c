@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Words of objects that are numbers: counts, hashes, versions, flags, bytecode, letters. A program
- * that is not position-independent has malloc's heap below 4 GiB, where such a number looks like
+ * that is not position-independent has malloc's heap below 4 GiB, where such a number may look like
  * the address of a block.
  *
- * Objects that the interpreter and its modules are compiled with (types; from 3.11 on code, names
- * and constants of frozen modules) lie among variables, and have such words, too.
+ * Objects compiled into the interpreter and its modules (types; since 3.11 code, names and
+ * constants of frozen modules) lie among variables, and have such words, too.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,11 +14,11 @@
 #include "heap/runtime/cpython/cpython.h"
 
 #define SCAN_BYTES (64u << 10)
-/* Data of one module that is looked through, and objects that are found there. */
+/* Limits of the searched data of a module, and of objects found there. */
 #define SCAN_BYTES_MAX (64ull << 20)
 #define STATIC_OBJECTS_MAX (1u << 20)
-/* _PyObject_IMMORTAL_REFCNT of 3.11, less what was let go since; 3.12 and 3.13: all bits;
- * 3.14: 3 << 30. */
+/* _PyObject_IMMORTAL_REFCNT of 3.11, minus decrements since; 3.12 and 3.13: all bits; 3.14: 3 <<
+ * 30. */
 #define LASTING_REFERENCES 900000000u
 /* od_fast_nodes_size, od_state */
 #define ORDERED_WORDS (OBJECT_WORD(7) | OBJECT_WORD(9))
@@ -82,7 +82,7 @@ uint64_t cpython_quiet_words(const struct cpython *python, enum cpython_kind kin
 void cpython_quiet(struct cpython *python, struct cpython_type *type)
 {
 	uint64_t words = cpython_quiet_words(python, type->kind);
-	/* Of a subclass, that stands behind the items, and counts. */
+	/* In a subclass, it follows the items, and counts. */
 	bool dict = type->dictoffset < 0 && !(type->flags & FLAG_MANAGED_DICT);
 
 	if (type->kind == CPYTHON_DICT && type->basicsize > 80 &&
@@ -108,8 +108,8 @@ struct scan {
 	uint32_t found;
 };
 
-/* Whether what has the type is an object: types are proved by themselves, others by their counts
- * of references. */
+/* Returns whether memory with a pointer to a type is an object: types are verified by themselves,
+ * other objects by their reference counts. */
 static bool is_static(struct scan *scan, uint64_t object, const struct cpython_type *type)
 {
 	uint64_t references = target_word(scan->python->memory, object + OBJECT_REFCOUNT);
@@ -133,7 +133,7 @@ static int claim_words(struct scan *scan, uint64_t object, uint64_t words, uint6
 	return error;
 }
 
-/* A str in its own words, without another block; an int, bytes. */
+/* Returns whether an object has only data: a str without another block, an int, bytes. */
 static bool is_all_data(const struct cpython_type *type)
 {
 	return type->kind == CPYTHON_DATA || type->kind == CPYTHON_STR;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * References of objects: lists, tuples, dictionaries, sets, weak references, and attributes of
- * instances, classes and modules. Of other objects their own words speak.
+ * instances, classes and modules. Other objects' references are the addresses among their words.
  *
- * The arrays that an object has beside itself belong to it: one that several objects lead to is
- * read for the first of them, for n times m references would take all memory. How many entries of
- * one are looked at, the block that it lies in says, never its own count alone.
+ * The arrays of an object are parts of it: an array shared by several objects is read only for the
+ * first, because n times m references would exhaust memory. The number of entries read is limited
+ * by the array's block, never only by its own count.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,12 +15,12 @@
 #include "heap/runtime/cpython/cpython.h"
 
 #define CHUNK 64
-/* Names that the instances of a class share; a byte counts their values (SHARED_KEYS_MAX_SIZE, from
- * 3.11 on: 30). */
+/* Names shared by the instances of a class; a byte counts their values (SHARED_KEYS_MAX_SIZE, since
+ * 3.11: 30). */
 #define SHARED_NAMES_MAX 254
-/* Names of a module, each of which leads to its variables: os.path, posixpath. */
+/* Names of one module, such as os.path and posixpath. */
 #define MODULE_NAMES_MAX 16
-/* Attributes that are an object's even if another one has the same dictionary. */
+/* Attributes charged to an object even if another one has the same dictionary. */
 #define FEW_ATTRIBUTES 30
 
 /* PySetObject, PyModuleObject, PyWeakReference */
@@ -33,7 +33,7 @@
 #define DEQUE_ITEMS 64
 #define DEQUE_DATA 8
 #define DEQUE_RIGHT 520
-/* From 3.11 on: spare blocks, and how many. */
+/* Since 3.11: spare blocks, and their number. */
 #define DEQUE_SPARE_COUNT 72
 #define DEQUE_SPARE 80
 #define DEQUE_SPARE_MAX 16
@@ -52,14 +52,14 @@
 #define BYTEARRAY_BYTES 32
 /* Modules/itertoolsmodule.c: teedataobject */
 #define TEE_COUNT 24
-/* Modules/_decimal/_decimal.c: PyDecObject.dec.data; and digits of its own. */
+/* Modules/_decimal/_decimal.c: PyDecObject.dec.data; and the embedded digits. */
 #define DECIMAL_DATA 64
 #define TEE_ITEMS 40
 #define TEE_ITEMS_MAX 57
 
 /* Before an object with FLAG_MANAGED_DICT. */
 #define MANAGED_DICT (-24)
-#define MANAGED_VALUES (-32) /* of 3.11 */
+#define MANAGED_VALUES (-32) /* in 3.11 */
 
 struct referrer {
 	struct cpython *python;
@@ -78,7 +78,7 @@ static int refer_to(const struct referrer *referrer, uint64_t to, uint32_t label
 	return to ? heap_sink_reference(referrer->sink, referrer->node, to, label) : 0;
 }
 
-/* How many entries from `address` on lie in the node that holds it. */
+/* Returns the number of entries from `address` to the end of its node. */
 static uint64_t room(const struct heap_sink *sink, uint64_t address, uint32_t stride)
 {
 	uint32_t node = heap_sink_node(sink, address);
@@ -88,7 +88,7 @@ static uint64_t room(const struct heap_sink *sink, uint64_t address, uint32_t st
 	return (sink->starts[node] + sink->sizes[node] - address) / stride;
 }
 
-/* `count` pointers to objects that stand in a row. */
+/* Adds the references of `count` consecutive pointers to objects. */
 static int refer_items(const struct referrer *referrer, uint64_t address, uint64_t count)
 {
 	uint64_t words[CHUNK];
@@ -121,7 +121,7 @@ static int refer_list(const struct referrer *referrer)
 
 static uint64_t dict_place(const struct referrer *referrer);
 
-/* References of an object whose own words are not read: its class and its dictionary. */
+/* Adds the references of an object whose other words are not read: its class and its dictionary. */
 static int refer_own(const struct referrer *referrer)
 {
 	const struct cpython_type *type = referrer->type;
@@ -133,7 +133,7 @@ static int refer_own(const struct referrer *referrer)
 
 	if (error || heap_sink_node(referrer->sink, place) != referrer->node)
 		return error;
-	/* An odd one leads to values. */
+	/* An odd word leads to values. */
 	place = target_word(referrer->python->memory, place);
 	return place & 1 ? 0 : refer_to(referrer, place, 0);
 }
@@ -176,8 +176,11 @@ uint32_t cpython_name_label(struct cpython *python, struct heap_sink *sink, uint
 	return heap_sink_label(sink, LABEL_ATTRIBUTE, name);
 }
 
-/* Entries of a dictionary in the block, which the process may have changed. The table of an empty
- * one is in none, nor is one that was made before blocks were known. */
+/*
+ * Returns the number of a dictionary's entries within its block, because the process may have
+ * changed the count. The table of an empty dictionary, or one older than known blocks, is in no
+ * block.
+ */
 static uint64_t entry_count(const struct cpython *python, const struct heap_sink *sink,
 			    const struct cpython_dict *dict)
 {
@@ -196,8 +199,8 @@ static bool may_go_on(const struct cpython *python)
 	return !target_memory_overworked(python->memory);
 }
 
-/* Values under names in a dictionary are attributes of the node; unless it is a module's: its
- * variables are roots: no other thing holds them. */
+/* Adds the values in a dictionary as attributes of the node; except for a module: its variables are
+ * roots, and held by nothing else. */
 static int refer_attributes(const struct referrer *referrer, uint64_t object)
 {
 	struct cpython_dict dict;
@@ -227,7 +230,7 @@ static int refer_attributes(const struct referrer *referrer, uint64_t object)
 	return error;
 }
 
-/* Values that stand in an instance. */
+/* Returns whether values are inside an instance. */
 static bool is_embedded(const struct referrer *referrer, uint64_t values)
 {
 	unsigned char head[INLINE_VALUES];
@@ -247,7 +250,7 @@ static struct cpython_type *type_of_node(struct cpython *python, const struct he
 	return &python->types.items[python->class_types.items[class - python->first_class]];
 }
 
-/* Whether the instance that has the values has the dictionary, too. */
+/* Returns whether the instance with the values also has the dictionary. */
 static bool is_of_instance(const struct referrer *referrer, uint64_t values)
 {
 	const struct heap_sink *sink = referrer->sink;
@@ -260,7 +263,7 @@ static bool is_of_instance(const struct referrer *referrer, uint64_t values)
 			       referrer->object;
 }
 
-/* Whether the entries are those of this dictionary, and of no other one. */
+/* Returns whether the entries belong to this dictionary alone. */
 static bool owns_entries(const struct referrer *referrer, const struct cpython_dict *dict)
 {
 	struct heap_sink *sink = referrer->sink;
@@ -268,7 +271,7 @@ static bool owns_entries(const struct referrer *referrer, const struct cpython_d
 	if (!dict->values)
 		return heap_sink_node(sink, dict->keys) == BLOCK_NONE ||
 		       heap_sink_part(sink, referrer->node, dict->keys, dict->keys_bytes, true);
-	/* Other keys are of a class, which its instances share. */
+	/* Other keys belong to a class, whose instances share them. */
 	if (dict->keys_references == 1)
 		heap_sink_part(sink, referrer->node, dict->keys, dict->keys_bytes, true);
 	return is_embedded(referrer, dict->values_block)
@@ -303,7 +306,7 @@ static int refer_dict(const struct referrer *referrer)
 	return error;
 }
 
-/* The names of the attributes that instances of a type have beside a dictionary. */
+/* Reads the names of attributes stored outside a dictionary by instances of a type. */
 static void read_labels(const struct referrer *referrer)
 {
 	struct cpython_type *type = referrer->type;
@@ -346,7 +349,7 @@ static int refer_values(const struct referrer *referrer, uint64_t values)
 	return error;
 }
 
-/* Values in a block of their own. */
+/* Adds values in a separate block. */
 static int refer_block(const struct referrer *referrer, uint64_t values)
 {
 	return heap_sink_part(referrer->sink, referrer->node, values, 0, true)
@@ -394,7 +397,8 @@ static int refer_managed(const struct referrer *referrer)
 	return error || !dict ? error : refer_attributes(referrer, dict);
 }
 
-/* Where an object has its dictionary; behind its items if the offset is negative. */
+/* Returns the address of an object's pointer to its dictionary; behind its items if the offset is
+ * negative. */
 static uint64_t dict_place(const struct referrer *referrer)
 {
 	const struct cpython_type *type = referrer->type;
@@ -425,14 +429,14 @@ static int refer_instance(const struct referrer *referrer)
 	return refer_attributes(referrer, target_word(referrer->python->memory, place));
 }
 
-/* PyASCIIObject.state, and what is behind it: wstr, up to 3.11; utf8, unless all letters are ASCII;
- * the letters, unless the object has them itself. */
+/* PyASCIIObject.state, followed by wstr, up to 3.11; utf8, unless all letters are ASCII; the
+ * letters, unless they are in the object. */
 #define STR_COMPACT (1u << 5)
 #define STR_COMPACT_ASCII (3u << 5)
 #define STR_WIDE 40
 #define STR_WIDE_ASCII_BYTES 48
 
-/* Letters in other blocks. */
+/* Adds letters in other blocks. */
 static int refer_letters(const struct referrer *referrer)
 {
 	const struct cpython_layout *layout = referrer->python->layout;
@@ -454,13 +458,13 @@ static int refer_letters(const struct referrer *referrer)
 				target_word(referrer->python->memory, referrer->object + places[i]),
 				0, true);
 	}
-	/* Those of subclasses may have more. */
+	/* Objects of subclasses may have more references. */
 	if (!(referrer->type->flags & FLAG_HEAP_TYPE))
 		referrer->sink->whats[referrer->node] |= NODE_PRECISE;
 	return 0;
 }
 
-/* Of a subclass also what that adds. */
+/* Adds the references of a weak reference; in a subclass, also those of its additional words. */
 static int refer_weakly(const struct referrer *referrer)
 {
 	uint64_t more = referrer->python->weakref_bytes;
@@ -474,7 +478,7 @@ static int refer_weakly(const struct referrer *referrer)
 	return error ? error : refer_own(referrer);
 }
 
-/* Words of a block outside of the deque's ends are stale. */
+/* Adds the references of a deque's block; words outside the deque's ends are stale. */
 static int refer_deque_block(const struct referrer *referrer, uint64_t block, uint64_t begin,
 			     uint64_t count, uint64_t number)
 {
@@ -501,7 +505,8 @@ static void take_spare_blocks(const struct referrer *referrer)
 			       true);
 }
 
-/* A limit above what any memory holds is none: maxlen and maxsize are -1 then. */
+/* Notes the limit of a container. An impossibly large one means none: maxlen and maxsize are -1
+ * then. */
 static int note_limit(const struct referrer *referrer, uint64_t entries, uint64_t limit)
 {
 	if (!limit || limit > INT64_MAX || entries > limit)
@@ -509,7 +514,7 @@ static int note_limit(const struct referrer *referrer, uint64_t entries, uint64_
 	return heap_sink_bounded(referrer->sink, referrer->node, entries, limit);
 }
 
-/* Believed only if its fields agree: each entry of the dictionary was missed once. */
+/* Notes an lru_cache if its members agree: each entry of the dictionary was missed once. */
 static int note_lru_cache(const struct referrer *referrer)
 {
 	struct target_memory *memory = referrer->python->memory;
@@ -541,11 +546,11 @@ static int refer_deque(const struct referrer *referrer)
 	block = words[1];
 	begin = words[3];
 	error = note_limit(referrer, words[0], target_word(memory, referrer->object + DEQUE_LIMIT));
-	/* An empty one has a block, too. */
+	/* An empty deque has a block, too. */
 	for (bool first = true; !error && block && (first || done < words[0]); first = false) {
 		uint64_t count = MIN(words[0] - done, DEQUE_ITEMS - begin);
 
-		/* In a circle it comes to one that it has had. */
+		/* Ends circular lists: the block is already a part. */
 		if (!heap_sink_part(referrer->sink, referrer->node, block, 0, true))
 			break;
 		error = refer_deque_block(referrer, block, begin, count, done);
@@ -556,7 +561,7 @@ static int refer_deque(const struct referrer *referrer)
 	return error;
 }
 
-/* A block of C's that belongs to an object, and has no pointers. */
+/* Adds a block without pointers as a part of an object. */
 static int take_block(const struct referrer *referrer, uint32_t place, uint64_t size)
 {
 	uint64_t block = target_word(referrer->python->memory, referrer->object + place);
@@ -565,7 +570,7 @@ static int take_block(const struct referrer *referrer, uint32_t place, uint64_t 
 	return 0;
 }
 
-/* Of the iterator's results, those that it has. */
+/* Adds the references to the results kept by a tee. */
 static int refer_tee(const struct referrer *referrer)
 {
 	uint64_t word = target_word(referrer->python->memory, referrer->object + TEE_COUNT);
@@ -577,7 +582,7 @@ static int refer_tee(const struct referrer *referrer)
 				      (TEE_ITEMS_MAX - count) * 8);
 }
 
-/* Names that its instances share; text of its own. */
+/* Adds a type's parts: names shared by its instances, and its text. */
 static int refer_type(const struct referrer *referrer)
 {
 	struct cpython *python = referrer->python;
@@ -603,7 +608,7 @@ static int refer_type(const struct referrer *referrer)
 	return error;
 }
 
-/* A frame that waits for the next call of its code has what its last one left. */
+/* A frame kept for the next call of its code still contains references of the last call. */
 static int refer_code(const struct referrer *referrer)
 {
 	uint32_t place = referrer->python->layout->frames.dead_frame;
@@ -658,7 +663,7 @@ static int refer_contents(const struct referrer *referrer)
 	case CPYTHON_DATA:
 		referrer->sink->whats[referrer->node] |= NODE_PRECISE;
 		return 0;
-	case CPYTHON_MEMORYVIEW: /* sizes stand behind its basic size */
+	case CPYTHON_MEMORYVIEW: /* sizes follow its basic size */
 		return heap_sink_claim_within(
 			referrer->sink, referrer->object + referrer->type->basicsize,
 			referrer->sink->sizes[referrer->node] - referrer->type->prefix -
@@ -672,12 +677,12 @@ static int refer_contents(const struct referrer *referrer)
 	default:
 		break;
 	}
-	/* Behind items that are no pointers its dictionary may stand. */
+	/* Its dictionary may follow items that are no pointers. */
 	return referrer->type->quiet_from && referrer->type->dictoffset < 0 ? refer_own(referrer)
 									    : 0;
 }
 
-/* ob_refcnt; objects that live for ever have one that is negative as an int (from 3.12 on). */
+/* Notes ob_refcnt; immortal objects have one that is negative as an int (since 3.12). */
 static int note_count(const struct referrer *referrer)
 {
 	uint32_t references =
@@ -704,7 +709,7 @@ int cpython_refer(void *state, struct heap_sink *sink, uint32_t node)
 	error = note_count(&referrer);
 	if (!error)
 		error = refer_contents(&referrer);
-	/* Types may have been found meanwhile. */
+	/* The list may have been reallocated meanwhile. */
 	referrer.type = &python->types.items[place];
 	return error ? error : refer_instance(&referrer);
 }
@@ -724,7 +729,7 @@ static int add_variable(struct cpython *python, struct heap_sink *sink, const ch
 	return heap_sink_root(sink, "cpython", root, entry->value);
 }
 
-/* Modules are not what a variable of a module holds. */
+/* Returns whether an object is a module: variables of a module do not hold modules. */
 static bool is_module(struct cpython *python, uint64_t object)
 {
 	const struct cpython_type *type = cpython_type_of(python, object);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The traces of Python's tracemalloc: a hash table leads from the address of each live block to its
- * size and to the lines that allocated it.
+ * The traces of Python's tracemalloc: a hash table maps the address of each live block to its size
+ * and to the lines that allocated it.
  *
- * The table is found by its shape in the program's data. An entry is believed if its hash is that
- * of its address and if it lies in that hash's bucket; a list of lines, if its files have names.
- * The program goes on meanwhile, so that single lists of the table may change while they are read.
+ * The table is found by its shape in the program's data. An entry is believed if its hash matches
+ * its address, and the hash its bucket; a list of lines, if its files have names. The program keeps
+ * running, so that single lists of the table may change during the read.
  *
  * Source: Modules/_tracemalloc.c (3.13: Python/tracemalloc.c), Python/hashtable.c and
  * Include/internal/pycore_hashtable.h of 3.9 to 3.15.
@@ -46,7 +46,7 @@
 
 #define LISTS_AT_ONCE 512
 #define MAX_TABLES 64
-/* One list of so many may have changed while it was read. */
+/* Tolerated share of lists that changed during the read: one in this many. */
 #define TOLERANCE 64
 #define MAX_BLOCK_BYTES (1ull << 48)
 
@@ -56,8 +56,9 @@ struct tracemalloc {
 	struct heap_profile *profile;
 	uint64_t tables[MAX_TABLES]; /* of traces, one for each domain */
 	size_t table_count;
-	struct hash lists;	/* address of a list of lines -> place in profile->sites, plus 1 */
-	struct hash sites;	/* id -> likewise: deeper stacks are cut to the same lines */
+	struct hash lists; /* address of a list of lines -> place in profile->sites, plus 1 */
+	/* id -> place in profile->sites, plus 1: deeper stacks are cut to the same lines */
+	struct hash sites;
 	uint64_t read, changed; /* lists */
 };
 
@@ -100,12 +101,12 @@ static bool is_trace(const uint64_t entry[ENTRY_WORDS], uint64_t buckets, uint64
 /* -------- lines */
 
 struct line {
-	uint64_t file; /* its name */
+	uint64_t file; /* address of its name */
 	uint32_t number;
 } __attribute__((packed));
 _Static_assert(sizeof(struct line) == LINES_FRAME_BYTES, "as in the target");
 
-/* The name of a file: a str; from 3.15 on, a text of C's. Its end may be that of the memory. */
+/* Reads the name of a file: a str, or since 3.15 a C string, which may end with the mapping. */
 static bool read_file(struct tracemalloc *reading, uint64_t address, char *file, size_t size)
 {
 	uint32_t code;
@@ -121,7 +122,7 @@ static bool read_file(struct tracemalloc *reading, uint64_t address, char *file,
 	return i && !file[i];
 }
 
-/* How many lines a list has; 0: it is none. */
+/* Returns the number of lines of a list; 0: invalid. */
 static uint16_t count_lines(const struct tracemalloc *reading, uint64_t address)
 {
 	uint16_t counts[2]; /* kept, and all */
@@ -133,7 +134,7 @@ static uint16_t count_lines(const struct tracemalloc *reading, uint64_t address)
 	return counts[0];
 }
 
-/* 0; -ENOENT: its file has no name; -ENOMEM. */
+/* Reads a line. 0; -ENOENT: its file has no name; -ENOMEM. */
 static int read_line(struct tracemalloc *reading, uint64_t address, struct frame *frame)
 {
 	struct intern *strings = &reading->profile->strings;
@@ -143,7 +144,7 @@ static int read_line(struct tracemalloc *reading, uint64_t address, struct frame
 	if (target_read(reading->memory, address, &line, sizeof(line)) ||
 	    !read_file(reading, line.file, file, sizeof(file)))
 		return -ENOENT;
-	/* The lines have no functions. */
+	/* tracemalloc stores no functions. */
 	snprintf(name, sizeof(name), "%s:%u", text_path_in_package(file), line.number);
 	*frame = (struct frame){.address = line.file,
 				.function = intern_string(strings, name),
@@ -172,7 +173,7 @@ static int read_lines(struct tracemalloc *reading, uint64_t address, struct fram
 	return error;
 }
 
-/* *place gets that of the site, plus 1. 0; -ENOENT: the lines are none; -ENOMEM. */
+/* Makes a site; *place: its index plus 1. 0; -ENOENT: invalid lines; -ENOMEM. */
 static int make_site(struct tracemalloc *reading, uint64_t lines, uint64_t *place)
 {
 	struct heap_profile_site made = {0}, *kept;
@@ -196,7 +197,8 @@ static int make_site(struct tracemalloc *reading, uint64_t lines, uint64_t *plac
 	return 0;
 }
 
-/* *site gets that of the lines, until the next one is made. Errors as make_site(). */
+/* Finds or makes the site of lines; *site is valid until the next one is made. 0; -ENOENT: invalid
+ * lines; -ENOMEM. */
 static int site_of(struct tracemalloc *reading, uint64_t lines, struct heap_profile_site **site)
 {
 	uint64_t *place = hash_put(&reading->lists, lines, NULL);
@@ -211,7 +213,7 @@ static int site_of(struct tracemalloc *reading, uint64_t lines, struct heap_prof
 
 /* -------- traces */
 
-/* 0; -ENOENT: it is none, or has changed; -ENOMEM. */
+/* Adds a trace. 0; -ENOENT: invalid, or changed; -ENOMEM. */
 static int add_trace(struct tracemalloc *reading, const uint64_t entry[ENTRY_WORDS])
 {
 	struct heap_profile_site *site;
@@ -229,7 +231,7 @@ static int add_trace(struct tracemalloc *reading, const uint64_t entry[ENTRY_WOR
 	return 0;
 }
 
-/* One bucket's list; a list that goes round has more entries than the table. */
+/* Reads one bucket's list; a circular one would exceed the number of entries of the table. */
 static int read_list(struct tracemalloc *reading, const uint64_t table[TABLE_WORDS],
 		     uint64_t bucket, uint64_t at)
 {
@@ -276,7 +278,7 @@ static int read_traces(struct tracemalloc *reading, uint64_t address)
 
 /* -------- the tables */
 
-/* The first entry of a table shows of what it is. False: it has none that can be read. */
+/* Reads the first entry of a table, which shows its kind; returns false if no entry can be read. */
 static bool first_entry(const struct tracemalloc *reading, const uint64_t table[TABLE_WORDS],
 			uint64_t entry[ENTRY_WORDS], uint64_t *bucket)
 {
@@ -318,7 +320,7 @@ static void add_table(struct tracemalloc *reading, uint64_t address)
 		reading->tables[reading->table_count++] = address;
 }
 
-/* A table of tables, by their domains (PyTraceMalloc_Track()). */
+/* Adds the tables in a table of domains (PyTraceMalloc_Track()). */
 static void add_domains(struct tracemalloc *reading, uint64_t address)
 {
 	uint64_t table[TABLE_WORDS], entry[ENTRY_WORDS], at;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Types, names and dictionaries. A type is believed if its own type is one, up to `type` itself,
- * and if it is ready, as the interpreter says of each before its first object is made.
+ * Types, names and dictionaries. A type is believed if its chain of types ends at `type` itself,
+ * and if it is ready, as each is before its first object is created.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,25 +10,25 @@
 #include "base/cleanup.h"
 #include "heap/runtime/cpython/cpython.h"
 
-/* In type_index. */
+/* Value in type_index. */
 #define TYPE_IS_NONE UINT64_MAX
-/* Words that looked like a type and are none; beyond so many they are not remembered. */
+/* Most addresses remembered as not being types. */
 #define NO_TYPES_MAX (1u << 20)
 
 #define META_MAX 4
 #define BASES_MAX 64
-#define SIZE_MAX_ (1u << 20) /* of an object without its items */
+#define SIZE_MAX_ (1u << 20) /* limit of an object without its items */
 #define ENTRIES_MAX (1ull << 32)
 
-/* PyObject, from 3.14 on: ob_refcnt, ob_overflow, ob_flags; immortal with the highest bit of the
- * first. Up to 3.13: ob_refcnt alone; from 3.12 on, immortal with all bits of its lower half. */
+/* PyObject, since 3.14: ob_refcnt, ob_overflow, ob_flags; immortal with the highest bit of the
+ * first. Up to 3.13: ob_refcnt alone; since 3.12, immortal with all bits of its lower half. */
 #define COUNT_OVERFLOW(word) ((word) >> 32 & 0xffff)
 #define COUNT_FLAGS(word) ((word) >> 48)
 #define COUNT_FLAGS_MAX 0x3f
 
 bool cpython_is_alive(const struct cpython *python, uint64_t references)
 {
-	/* It has counts of several kinds. */
+	/* A free-threaded build has several kinds of counts. */
 	if (python->layout->shift)
 		return true;
 	if (python->layout->flagged_counts)
@@ -55,7 +55,7 @@ static bool read_head(struct cpython *python, uint64_t address, struct type_head
 	       head->basicsize >= 16 && head->basicsize <= SIZE_MAX_ && head->itemsize <= SIZE_MAX_;
 }
 
-/* Whether the types of a type, one after the other, end at `type`. */
+/* Returns whether the chain of types of a type ends at `type`. */
 static bool is_type(struct cpython *python, uint64_t address, struct type_head *head)
 {
 	struct type_head meta;
@@ -89,7 +89,7 @@ bool cpython_derives(struct cpython *python, uint64_t type, uint64_t from)
 
 static bool c_string(struct cpython *python, uint64_t address, char *text, size_t size);
 
-/* Types of C modules that no variable leads to, by what they call themselves. */
+/* Returns the kind, by name, of a C module's type that no exported variable points to. */
 static enum cpython_kind kind_by_name(struct cpython *python, uint64_t type)
 {
 	static const struct {
@@ -258,7 +258,7 @@ static size_t put_utf8(char *text, uint32_t letter)
 	return 4;
 }
 
-/* Letters of 1, 2 or 4 bytes. */
+/* Reads letters of 1, 2 or 4 bytes. */
 static bool read_letters(struct cpython *python, uint64_t from, uint32_t width, uint64_t count,
 			 char *text, size_t size)
 {
@@ -276,7 +276,7 @@ static bool read_letters(struct cpython *python, uint64_t from, uint32_t width, 
 	return count > 0;
 }
 
-/* As in source code; letters beyond ASCII may be part of a name. */
+/* Returns whether a text is a name as in source code; letters beyond ASCII may be part of one. */
 static bool is_name(const char *text)
 {
 	for (const char *at = text; *at; at++) {
@@ -406,7 +406,7 @@ bool cpython_dict_entry(struct cpython *python, const struct cpython_dict *dict,
 
 #define ATTRIBUTES_MAX 4096
 
-/* The str that a type has under a name in its dictionary. */
+/* Reads the str of a name in a type's dictionary. */
 static bool attribute_text(struct cpython *python, uint64_t type, const char *name, char *text,
 			   size_t size)
 {
@@ -424,7 +424,7 @@ static bool attribute_text(struct cpython *python, uint64_t type, const char *na
 	return false;
 }
 
-/* A C string of letters that names have. */
+/* Reads a C string of letters valid in names. */
 static bool c_string(struct cpython *python, uint64_t address, char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Methods of .NET by the addresses of their code: compiled while it runs, or before. Sources:
+ * Methods of .NET by the addresses of their code, compiled at run time or before. Sources:
  * docs/design/datacontracts/ExecutionManager.md and RuntimeTypeSystem.md of the runtime,
  * src/coreclr/vm/{codeman,method}.h, src/coreclr/inc/nibblemapmacros.h of versions 8 to 10.
  *
- * A map of five levels leads from an address to the heap of code that has it; the nibble map of the
- * heap has the start of each method, and the word before that leads by a header to the method and
- * its class. Code that is in use stays where it is: a method that is compiled again gets other
- * code beside it. A name is believed if the header says that the code begins there, and the class's
- * metadata has the method.
+ * A map of five levels leads from an address to its code heap; the heap's nibble map has the start
+ * of each method, and the word before that leads through a header to the method and its class. Code
+ * in use never moves: a recompiled method gets additional code. A name is believed if the header
+ * confirms that the code begins there, and the class's metadata has the method.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,31 +27,31 @@
 #define SECTION_IS_HEAP 2u
 
 #define BUCKET_BYTES 32u
-#define BUCKETS 8u	     /* of a unit of the nibble map, a nibble each */
-#define STEP_BYTES 4u	     /* what a nibble counts in, from 1 on */
-#define UNITS_MAX (1u << 16) /* no method has more: 16 MiB */
-#define POINTER_NIBBLES 9u   /* from this one on, a unit is a pointer (version 2) */
-#define STUB_KINDS 16u	     /* in place of a header's address */
-#define METHOD_BYTES 8u	     /* what the index of a method in its chunk counts in */
-#define METHOD_KIND 7u	     /* of its flags */
-#define METHOD_IS_DYNAMIC 7u /* made without metadata: stubs, System.Reflection.Emit */
+#define BUCKETS 8u	     /* buckets in a unit of the nibble map, a nibble each */
+#define STEP_BYTES 4u	     /* unit of a nibble, from 1 on */
+#define UNITS_MAX (1u << 16) /* limit of a method: 16 MiB */
+#define POINTER_NIBBLES 9u   /* from this value on, a unit is a pointer (version 2) */
+#define STUB_KINDS 16u	     /* values in place of a header's address */
+#define METHOD_BYTES 8u	     /* unit of the index of a method in its chunk */
+#define METHOD_KIND 7u	     /* mask of the kind in its flags */
+#define METHOD_IS_DYNAMIC 7u /* created without metadata: stubs, System.Reflection.Emit */
 #define TOKEN_RANGE 0xfffu
 #define DYNAMIC_NAME_BYTES 128
 
 struct code {
 	struct dotnet dotnet;
-	uint32_t forgotten; /* of the memory, when something was read last */
+	uint32_t forgotten; /* memory->forgotten at the last read */
 };
 
 /* -------- where code is */
 
 struct code_heap {
 	uint64_t section;    /* start of its range */
-	uint64_t start, end; /* of methods that it has */
+	uint64_t start, end; /* bounds of its methods */
 	uint64_t base, map;  /* of the nibbles */
 };
 
-/* The RangeSection that has an address; 0: none. */
+/* Returns the RangeSection that contains an address; 0: none. */
 static uint64_t find_section(struct dotnet *dotnet, uint64_t address)
 {
 	const struct dotnet_code_layout *layout = &dotnet->layout.code;
@@ -108,7 +107,7 @@ static uint32_t unit_at(struct dotnet *dotnet, const struct code_heap *heap, uin
 		       : nibbles;
 }
 
-/* The last start that a unit has among its first buckets; 0: none. The first bucket's nibble is the
+/* Returns the last start in a unit's first buckets; 0: none. The first bucket's nibble is the
  * highest one. */
 static uint64_t last_start(const struct code_heap *heap, uint64_t unit, uint32_t nibbles,
 			   uint32_t buckets)
@@ -123,8 +122,8 @@ static uint64_t last_start(const struct code_heap *heap, uint64_t unit, uint32_t
 	return 0;
 }
 
-/* Version 2: a unit within a method has, in place of nibbles, where that starts. 0: this is
- * none. */
+/* Returns a method's start by version 2: a unit within a method has the start in place of nibbles.
+ * 0: no such unit. */
 static uint64_t pointed_start(const struct dotnet *dotnet, const struct code_heap *heap,
 			      uint32_t unit)
 {
@@ -135,7 +134,7 @@ static uint64_t pointed_start(const struct dotnet *dotnet, const struct code_hea
 	return heap->base + (unit & ~0xfu) + (nibble - POINTER_NIBBLES) * STEP_BYTES;
 }
 
-/* Of the method that may have the address; 0: there is none. */
+/* Returns the start of the method that may contain the address; 0: none. */
 static uint64_t find_start(struct dotnet *dotnet, const struct code_heap *heap, uint64_t address)
 {
 	uint64_t offset = address - heap->base, unit = offset / (BUCKET_BYTES * BUCKETS), start = 0;
@@ -162,14 +161,14 @@ static uint64_t find_start(struct dotnet *dotnet, const struct code_heap *heap, 
 
 /* -------- methods */
 
-/* The MethodDesc whose code begins there; 0: none, or a stub. */
+/* Returns the MethodDesc whose code begins there; 0: none, or a stub. */
 static uint64_t method_of(struct dotnet *dotnet, const struct code_heap *heap, uint64_t start)
 {
 	const struct dotnet_code_layout *layout = &dotnet->layout.code;
 	uint64_t header = target_word(dotnet->memory, start - 8);
 	uint32_t begin;
 
-	/* The first description of how its frames are left begins with where it begins. */
+	/* The first unwind description begins with the start of the code. */
 	if (header < STUB_KINDS || header & 7 ||
 	    target_read(dotnet->memory, header + layout->header_unwind, &begin, sizeof(begin)) ||
 	    begin != start - heap->section)
@@ -190,7 +189,7 @@ static uint32_t short_at(struct dotnet *dotnet, uint64_t address, size_t bytes)
 	return target_read(dotnet->memory, address, &number, bytes) ? 0 : number;
 }
 
-/* A method lies in a chunk of those of one class, which its index leads to. */
+/* Reads a method, whose index leads to the start of its chunk of methods of one class. */
 static bool read_method(struct dotnet *dotnet, uint64_t address, struct method *method)
 {
 	const struct dotnet_code_layout *layout = &dotnet->layout.code;
@@ -213,7 +212,7 @@ static bool read_method(struct dotnet *dotnet, uint64_t address, struct method *
 
 #define METHOD_NAME_BYTES (2 * DOTNET_NAME_BYTES)
 
-/* Those that are made without metadata have a text of their own. */
+/* Names a method without metadata by its embedded text. */
 static bool name_dynamic(struct dotnet *dotnet, uint64_t method, char name[METHOD_NAME_BYTES])
 {
 	uint64_t text = target_word(dotnet->memory, method + dotnet->layout.code.dynamic_name);
@@ -354,6 +353,6 @@ static int open_code(struct target_memory *memory, void **state, const char **wh
 	return error;
 }
 
-/* Its code keeps frame pointers, as native code that it lies between. */
+/* It has no rows: generated code keeps frame pointers. */
 const struct code_reader dotnet_code_reader = {
 	.open = open_code, .name = name, .close = close_code};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The data descriptor of .NET 9 and later: JSON in the process's memory that says where structures
- * have their fields (docs/design/datacontracts/data_descriptor.md of the runtime).
+ * The data descriptor of .NET 9 and later: JSON in the process's memory with the offsets of
+ * structures' fields (docs/design/datacontracts/data_descriptor.md of the runtime).
  */
 #include <errno.h>
 #include <jansson.h>
@@ -13,7 +13,7 @@
 #define MAGIC 0x0043414443434e44ull /* "DNCCDAC\0" */
 #define DESCRIPTOR_BYTES_MAX (256u << 10)
 #define POINTERS_MAX 1024
-/* Farther than that into a structure, no field of it is believed. */
+/* Limit of a plausible field offset. */
 #define OFFSET_MAX 65536
 
 struct contract_descriptor {
@@ -100,7 +100,7 @@ static const struct {
 	{"ExecutionManagerCodeRangeMapAddress", offsetof(struct dotnet_variables, code_map)},
 };
 
-/* "x" or ["x", "type"]: x. */
+/* Returns x of "x" or ["x", "type"]. */
 static const json_t *bare(const json_t *value)
 {
 	return json_is_array(value) ? json_array_get(value, 0) : value;
@@ -118,7 +118,7 @@ static void read_fields(const json_t *types, struct dotnet_layout *layout)
 	}
 }
 
-/* [n] or [[n], "type"]: the n-th pointer. */
+/* Reads globals: [n] or [[n], "type"] is the n-th pointer. */
 static void read_globals(struct target_memory *memory, const json_t *values,
 			 const struct contract_descriptor *head, struct dotnet_variables *variables)
 {
@@ -135,7 +135,7 @@ static void read_globals(struct target_memory *memory, const json_t *values,
 	}
 }
 
-/* 1, or of later versions "c1". */
+/* Reads versions of contracts: 1, or in later releases "c1". */
 static void read_contracts(const json_t *contracts, struct dotnet_layout *layout)
 {
 	const json_t *version = json_object_get(contracts, "ExecutionManager");

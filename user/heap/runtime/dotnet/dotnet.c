@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * .NET 8 to 10 (CoreCLR): libcoreclr.so, or a single-file program, which the file of its code
- * mappings betrays. The heap is in the widest reservation: all regions, or twice the limit.
+ * .NET 8 to 10 (CoreCLR): libcoreclr.so, or a single-file program, recognised by the file of its
+ * code mappings. The heap is in the widest reservation: all regions, or twice the limit.
  *
  * Objects lie one after the other in regions; each begins with its MethodTable's address, which
- * gives its size. Structures of the collector are where GcDacVars says, which the runtime's table
- * for debuggers leads to; nothing is read while a collection moves objects.
+ * gives its size. The collector's structures are found through GcDacVars, to which the runtime's
+ * table for debuggers leads; nothing is read while a collection moves objects.
  */
 #include "heap/runtime/dotnet/dotnet.h"
 
@@ -27,7 +27,7 @@
 #define SEGMENTS_MAX (1u << 20)
 #define GROWTH_MAX (1ull << 30)
 #define THREADS_MIN (1u << 16)
-#define BYTES_PER_THREAD 512 /* the runtime's own of each are more */
+#define BYTES_PER_THREAD 512 /* lower bound of the runtime's own bytes per thread */
 #define DAC_ENTRIES 128
 #define THREAD_IS_DEAD 0x800u /* Thread::TS_Dead */
 #define LOOKED_AT_MAX (1u << 23)
@@ -36,7 +36,7 @@
 #define COLLECTOR_GENERATION_SIZE 8
 #define COLLECTOR_GENERATIONS 16
 #define COLLECTOR_VARIABLES 24
-/* Places in those arrays. */
+/* Indices in those arrays. */
 #define HEAP_ALLOCATED 0
 #define HEAP_EPHEMERAL 1
 #define HEAP_QUEUE 2
@@ -53,7 +53,7 @@
 
 #define STREAM_BYTES (256u << 10)
 
-/* Parts of the heap: generations, and what is never freed. */
+/* Parts of the heap: generations, and objects that are never freed. */
 #define PART_FROZEN DOTNET_GENERATIONS
 static const char *const part_names[] = {"generation 0",  "generation 1",   "generation 2",
 					 "large objects", "pinned objects", "frozen objects"};
@@ -68,7 +68,8 @@ static bool detect(const struct mapping *mapping)
 	       !strncmp(mapping->path, "/memfd:doublemapper", 19);
 }
 
-/* A program of one file, in a core file that does not name the memory of generated code. */
+/* Returns whether a module is a single-file program, for core files without names of generated
+ * code's mappings. */
 static bool detect_module(const struct data_module *module)
 {
 	return target_variable(module, "g_dacTable");
@@ -89,7 +90,7 @@ static bool owns(const void *state, const struct mapping *mapping)
 
 /* Finding the runtime and its collector. */
 
-/* The value of a variable that GcDacVars has the address of. */
+/* Returns a variable whose address is in GcDacVars. */
 uint64_t dotnet_collector_place(struct dotnet *dotnet, enum collector_variable variable)
 {
 	return target_word(dotnet->memory,
@@ -106,7 +107,7 @@ static uint32_t collector_number(struct dotnet *dotnet, enum collector_variable 
 	return (uint32_t)dotnet_collector_word(dotnet, variable);
 }
 
-/* Finds the collector by the debuggers' table; GcDacVars says that there are five generations. */
+/* Finds the collector by the debuggers' table; GcDacVars must have five generations. */
 static uint64_t find_collector(struct dotnet *dotnet, const struct data_module *module)
 {
 	uint64_t table = target_variable(module, "g_dacTable");
@@ -127,8 +128,8 @@ static uint64_t find_collector(struct dotnet *dotnet, const struct data_module *
 	return 0;
 }
 
-/* As the module with the runtime says, or as it is in its version. -ESRCH: another module may do
- * so. */
+/* Reads the layout from the runtime's module, or takes that of its version. -ESRCH: another module
+ * may have it. */
 static int read_layout(struct dotnet *dotnet, const char **why)
 {
 	uint64_t descriptor = target_variable(dotnet->module, "DotNetRuntimeContractDescriptor");
@@ -175,7 +176,7 @@ int dotnet_find(struct dotnet *dotnet, char version[24], const char **why)
 	return error;
 }
 
-/* Memory that threads have for objects to come. */
+/* Allocation contexts of threads. */
 
 static int compare_contexts(const void *left_pointer, const void *right_pointer)
 {
@@ -204,7 +205,7 @@ static int add_context(struct dotnet *dotnet, uint64_t thread)
 	return 0;
 }
 
-/* The object of a thread that has ended, which keeps the rest of the thread as long as it lives. */
+/* Notes the object of an ended thread, which keeps the rest of the thread alive. */
 static int note_ended(struct dotnet *dotnet, uint64_t thread)
 {
 	const struct dotnet_layout *layout = &dotnet->layout;
@@ -221,7 +222,7 @@ static int note_ended(struct dotnet *dotnet, uint64_t thread)
 	return 0;
 }
 
-/* No more than there is memory for. */
+/* Adds a thread, if the process has memory for that many. */
 static struct dotnet_thread *add_thread(struct dotnet *dotnet)
 {
 	if (dotnet->threads.count >= THREADS_MIN + dotnet->memory->occupied / BYTES_PER_THREAD)
@@ -256,7 +257,7 @@ static int read_threads(struct dotnet *dotnet)
 	return error;
 }
 
-/* Where the next object is if threads have the memory at `address` for others; else `address`. */
+/* Returns the end of the allocation context at `address`; `address` if there is none. */
 static uint64_t skip_contexts(const struct dotnet *dotnet, uint64_t address)
 {
 	size_t low = SORTED_BEFORE(context, dotnet->contexts.items, dotnet->contexts.count,
@@ -275,12 +276,12 @@ struct walk {
 	struct walk_report *report;
 	unsigned char *bytes; /* STREAM_BYTES, whole pages, from `at` on */
 	uint64_t at;
-	struct hash segments; /* that were walked */
-	uint64_t bytes_left;  /* no more of the target is believed */
+	struct hash segments; /* segments already walked */
+	uint64_t bytes_left;  /* limit of further reading */
 	uint64_t objects;
 	uint64_t signature;
-	bool only_signs;	/* and walks nothing */
-	struct heap_part *part; /* of the report */
+	bool only_signs;	/* computes the signature only */
+	struct heap_part *part; /* current part of the report */
 	uint32_t first_segment; /* in a generation */
 };
 
@@ -289,7 +290,7 @@ struct head {
 	uint32_t count, padding;
 };
 
-/* The first two words of what may be an object; they may lie in two pages. */
+/* Reads the first two words of a possible object, which may cross pages. */
 static struct head read_head(struct walk *walk, uint64_t address, uint64_t end)
 {
 	struct head head = {0};
@@ -307,12 +308,12 @@ static struct head read_head(struct walk *walk, uint64_t address, uint64_t end)
 	return head;
 }
 
-/* From the word at `address` on, which is 0, to the next one that is not, as far as was read. */
+/* Returns the address of the next nonzero word, or the end of the bytes read. */
 static uint64_t skip_zeros(const struct walk *walk, uint64_t address, uint64_t end)
 {
 	uint64_t last = MIN(end, walk->at + STREAM_BYTES), word = 0;
 
-	/* Nothing more will come. */
+	/* All further reads fail. */
 	if (target_memory_overworked(walk->dotnet->memory))
 		return end;
 	for (; !word && address + 8 <= last; address += word ? 0 : 8)
@@ -338,7 +339,7 @@ static int give_class(struct walk *walk, size_t place, const char *more, uint32_
 	return 0;
 }
 
-/* Threads that have ended are a class of their own. */
+/* Finds the class of an object; ended threads have a separate class. */
 static int class_of(struct walk *walk, size_t place, uint64_t address, uint32_t *class)
 {
 	struct dotnet *dotnet = walk->dotnet;
@@ -348,7 +349,7 @@ static int class_of(struct walk *walk, size_t place, uint64_t address, uint32_t 
 
 	if (*number == UINT32_MAX) {
 		error = give_class(walk, place, ended ? RUNTIME_ENDED : "", class);
-		/* Naming it may have moved the list of types. */
+		/* Naming it may have reallocated the list of types. */
 		number = ended ? &dotnet->ended_class : &dotnet->types.items[place].class;
 		if (!error)
 			*number = *class;
@@ -384,7 +385,8 @@ static int add_object(struct walk *walk, size_t place, uint64_t address, uint64_
 	return error ? error : heap_sink_add(walk->sink, address, size, class | NODE_OBJECT);
 }
 
-/* From `address` on until `end`; after nonsense, at the next word that begins an object. */
+/* Visits the objects of a range; after invalid data, it resynchronises at the next plausible
+ * object. */
 static int walk_objects(struct walk *walk, uint64_t address, uint64_t end)
 {
 	bool lost = false;
@@ -418,8 +420,8 @@ static int walk_objects(struct walk *walk, uint64_t address, uint64_t end)
 	return error;
 }
 
-/* As far as memory is mapped from `start` on, if only reserved when maps were read; past it nothing
- * is believed. */
+/* Returns the end of the memory mapped from `start` on, which may have been only reserved when maps
+ * were read; data behind it are not believed. */
 static uint64_t mapped_until(const struct walk *walk, uint64_t start, uint64_t end)
 {
 	uint64_t at = start;
@@ -436,7 +438,7 @@ static uint64_t mapped_until(const struct walk *walk, uint64_t start, uint64_t e
 
 struct managed_heap {
 	uint64_t table; /* of generations */
-	uint64_t queue; /* of objects that have finalisers */
+	uint64_t queue; /* queue of objects with finalisers */
 	uint64_t ephemeral, allocated;
 };
 
@@ -458,7 +460,7 @@ static int note_frozen(struct walk *walk, uint64_t segment, uint64_t start, uint
 	return 0;
 }
 
-/* No word of a region holds anything but those of its objects. */
+/* Walks a segment: words outside its objects hold nothing. */
 static int walk_segment(struct walk *walk, const struct managed_heap *heap, uint64_t segment,
 			uint64_t generation)
 {
@@ -491,7 +493,8 @@ static int walk_segment(struct walk *walk, const struct managed_heap *heap, uint
 	return error ? error : heap_sink_claim(walk->sink, start, committed - start, false);
 }
 
-/* Each collection changes which regions the older generations have, or up to where. */
+/* Adds a segment to the signature: each collection changes the regions of the older generations, or
+ * their bounds. */
 static void sign(struct walk *walk, uint64_t generation, uint64_t segment)
 {
 	struct target_memory *memory = walk->dotnet->memory;
@@ -504,7 +507,7 @@ static void sign(struct walk *walk, uint64_t generation, uint64_t segment)
 		hash_mix(walk->signature ^ target_word(memory, segment + SEGMENT_ALLOCATED));
 }
 
-/* Walks one generation: a list that ends. */
+/* Walks one generation, a list of segments. */
 static int walk_segments(struct walk *walk, const struct managed_heap *heap, uint64_t generation)
 {
 	uint64_t segment = target_word(walk->dotnet->memory,
@@ -549,7 +552,7 @@ static int walk_generations(struct walk *walk, const struct managed_heap *heap)
 	return error;
 }
 
-/* The server's collector has a heap for each processor. */
+/* Walks the heaps of the server's collector, one for each processor. */
 static int walk_server(struct walk *walk, uint32_t count)
 {
 	struct dotnet *dotnet = walk->dotnet;
@@ -590,7 +593,7 @@ static int walk_heaps(struct walk *walk)
 	return error;
 }
 
-/* No more than the process may have by now is read, whatever it says. */
+/* Limits reading to the possible size of the process, whatever it claims. */
 static uint64_t bytes_at_most(const struct dotnet *dotnet)
 {
 	const struct maps *maps = dotnet->memory->maps;
@@ -603,7 +606,7 @@ static uint64_t bytes_at_most(const struct dotnet *dotnet)
 	return bytes;
 }
 
-/* 0: a collection is under way. */
+/* Returns the signature; 0: a collection is under way. */
 static uint64_t read_signature(struct dotnet *dotnet)
 {
 	struct walk_report nothing = {0};
@@ -618,13 +621,13 @@ static uint64_t read_signature(struct dotnet *dotnet)
 
 bool dotnet_was_collected(struct dotnet *dotnet)
 {
-	/* Nothing more can be read, of which the report will speak. */
+	/* All further reads fail; the report will say so. */
 	if (target_memory_overworked(dotnet->memory))
 		return false;
 	return read_signature(dotnet) != dotnet->signature;
 }
 
-/* -EAGAIN: a collection came between. */
+/* Walks all heaps. -EAGAIN: a collection intervened. */
 static int walk_once(struct walk *walk)
 {
 	struct dotnet *dotnet = walk->dotnet;
@@ -681,7 +684,7 @@ void dotnet_free(struct dotnet *dotnet)
 	hash_free(&dotnet->instances);
 }
 
-/* Nothing is believed of what a collection has begun to change. */
+/* Returns whether a collection has begun to move objects. */
 static bool moves(struct target_memory *memory)
 {
 	struct walk_report report = {0};

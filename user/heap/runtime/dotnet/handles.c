@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Handles by kind (gc/handletablepriv.h): segments of 64 KiB, with blocks of 64 handles of
- * one kind each. And the queue of objects with waiting finalisers (gc/gcpriv.h: CFinalize).
+ * Handles by kind (gc/handletablepriv.h): segments of 64 KiB, with blocks of 64 handles of one kind
+ * each; and the queue of objects with pending finalisers (gc/gcpriv.h: CFinalize).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,10 +18,10 @@
 #define SEGMENT_BLOCKS 120
 #define BLOCK_HANDLES 64
 #define SEGMENT_KINDS 1560 /* rgBlockType */
-#define SEGMENT_USERS 1680 /* rgUserData: the block that has the second words of one */
+#define SEGMENT_USERS 1680 /* rgUserData: the block with the second words of another */
 #define SEGMENT_TAILS                                                                              \
-	1920 /* rgTail: so many bytes as there are kinds; likewise rgHint; then words */
-/* CFinalize: where parts end; the array; its end. */
+	1920 /* rgTail: one byte per kind; then rgHint, of the same size; then words */
+/* CFinalize: ends of parts; the array; its end. */
 #define QUEUE_WAITING (DOTNET_GENERATIONS - 1)
 #define QUEUE_ARRAY (DOTNET_GENERATIONS + 2)
 #define QUEUE_WORDS (QUEUE_ARRAY + 2)
@@ -37,7 +37,7 @@ enum handle_kind {
 	HANDLE_KINDS = 16,
 };
 
-/* Those that hold their object. */
+/* Kinds that hold their object. */
 static const char *const root_names[HANDLE_KINDS] = {
 	[HANDLE_STRONG] = "strong handle",
 	[HANDLE_PINNED] = "pinned handle",
@@ -58,7 +58,7 @@ struct visit {
 	struct dotnet *dotnet;
 	struct heap_sink *sink;
 	unsigned char *segment; /* SEGMENT_BYTES */
-	struct hash pages;	/* of segments that were visited */
+	struct hash pages;	/* pages of visited segments */
 };
 
 static int add_handle(const struct visit *visit, uint32_t kind, uint64_t object, uint64_t second)
@@ -97,7 +97,7 @@ static int visit_block(const struct visit *visit, uint32_t block)
 	return error;
 }
 
-/* No word of a table holds anything but its handles. */
+/* Visits a segment: words outside its handles hold nothing. */
 static int visit_segment(const struct visit *visit, uint64_t segment)
 {
 	int error = heap_sink_claim(visit->sink, segment, SEGMENT_BYTES, false);
@@ -108,14 +108,15 @@ static int visit_segment(const struct visit *visit, uint64_t segment)
 	return error;
 }
 
-/* rgTypeFlags comes first; a pointer follows it. */
+/* Returns the list of segments, a pointer that follows rgTypeFlags. */
 static uint64_t segments_of(struct dotnet *dotnet, uint64_t table)
 {
 	return target_word(dotnet->memory,
 			   table + ((uint64_t)dotnet->handle_kinds * 4 + 7) / 8 * 8);
 }
 
-/* A segment names its table, and by that the number of kinds, too. */
+/* Returns whether a segment belongs to a table, whose address it contains; this also fixes the
+ * number of kinds. */
 static bool is_segment_of(struct dotnet *dotnet, uint64_t segment, uint64_t table)
 {
 	return segment && !(segment & (MEMORY_PAGE - 1)) &&
@@ -134,14 +135,14 @@ static bool find_kinds(struct dotnet *dotnet, uint64_t table)
 	return false;
 }
 
-/* Each has a segment from the beginning on. */
+/* Returns whether it is a table: each has at least one segment. */
 static bool is_table(struct dotnet *dotnet, uint64_t table)
 {
 	return table && (dotnet->handle_kinds || find_kinds(dotnet, table)) &&
 	       is_segment_of(dotnet, segments_of(dotnet, table), table);
 }
 
-/* No memory is part of two segments: *fresh. 0 or -ENOMEM. */
+/* Notes a segment; *fresh: it does not overlap a visited one. 0 or -ENOMEM. */
 static int take_segment(struct visit *visit, uint64_t segment, bool *fresh)
 {
 	*fresh = true;
@@ -171,9 +172,11 @@ static int visit_table(struct visit *visit, uint64_t table)
 	return error;
 }
 
-/* A bucket of the server's has a table for each processor (objecthandle.cpp, getNumberOfSlots),
- * however many heaps there are by now (DATAS); a table names itself, so more is read than it
- * has. */
+/*
+ * Visits a bucket. The server's has a table for each processor (objecthandle.cpp,
+ * getNumberOfSlots), regardless of the current number of heaps (DATAS); because tables are
+ * recognised, reading beyond the last is harmless.
+ */
 static int visit_bucket(struct visit *visit, uint64_t bucket)
 {
 	struct target_memory *memory = visit->dotnet->memory;
@@ -220,7 +223,7 @@ static int add_listed_object(struct heap_sink *sink, uint64_t object, bool waiti
 		       : heap_sink_root(sink, KEY, "finaliser queue", object);
 }
 
-/* What is listed there, nobody knows. */
+/* Counts a list whose contents are unknown as unread. */
 static void note_unread(const struct dotnet *dotnet, struct heap_sink *sink, uint64_t bytes)
 {
 	struct walk_report *report = &sink->reports.items[dotnet->report];
@@ -229,7 +232,7 @@ static void note_unread(const struct dotnet *dotnet, struct heap_sink *sink, uin
 	report->all_roots = false;
 }
 
-/* Those in [at, end) of the list of objects with finalisers. */
+/* Adds the objects in [at, end) of the list of objects with finalisers. */
 static int add_listed(struct dotnet *dotnet, struct heap_sink *sink, uint64_t at, uint64_t end,
 		      bool waiting)
 {
@@ -249,8 +252,8 @@ static int add_listed(struct dotnet *dotnet, struct heap_sink *sink, uint64_t at
 }
 
 /*
- * The list has parts, each as long as the next pointer says: objects by generation, then those that
- * nothing held when the heap was collected last, and that have finalisers to run.
+ * The list has parts, each ended by a pointer: objects by generation, then objects found
+ * unreachable by the last collection, with pending finalisers.
  */
 static int add_finalisers(struct dotnet *dotnet, struct heap_sink *sink, uint64_t queue)
 {

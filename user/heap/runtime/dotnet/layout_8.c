@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What .NET 8 has in other places than later versions: the numbers of a class, the module and the
+ * Structures that differ in .NET 8 from later versions: the counts of a class, the module and the
  * row of a type, static fields. Sources: src/coreclr/vm/{class,methodtable,ceeload,appdomain,
  * threadstatics}.h of that version.
  */
@@ -8,28 +8,26 @@
 
 #include "heap/runtime/dotnet/dotnet.h"
 
-#define THREAD_MODULES 0x438 /* ThreadLocalBlock: ThreadLocalModules by number, how many */
+#define THREAD_MODULES 0x438 /* ThreadLocalBlock: ThreadLocalModules by number, their count */
 
 #define TABLE_MODULE_FLAGS 0x1fu
 #define TABLE_HAS_MODULE 0x10u /* the last one of optional words */
 #define TABLE_TOKEN_NONE 0xffffu
 #define TABLE_VIRTUALS 12
-#define TABLE_OPTIONAL                                                                             \
-	48 /* two of them are here, more behind the table and its code's addresses                 \
-	    */
+#define TABLE_OPTIONAL 48 /* two are here, more behind the table and its code addresses */
 #define TABLE_BYTES 64
 #define TABLE_CHUNK 8
 #define CANONICAL 1ull
 
-/* EEClass: a byte says whether what follows is packed, the next one where that is: the number of
- * fields of instances, of methods, of static fields. */
+/* EEClass: a byte tells whether the next fields are packed, the next byte has their offset: the
+ * numbers of instance fields, of methods, of static fields. */
 #define CLASS_SHAPE 48
 #define CLASS_STATICS 8
 
 #define MODULE_FILE 0x110
 #define MODULE_STATICS 0x4c8 /* DomainLocalModule */
 #define MODULE_NUMBER 0x4d0
-#define MODULE_INSTANCES 0x500 /* how many; where is 16 bytes on */
+#define MODULE_INSTANCES 0x500 /* count; the address is 16 bytes further */
 #define INSTANCES_MAX (1u << 20)
 #define FILE_IMAGE 8
 #define IMAGE_LOADED 120
@@ -45,7 +43,7 @@
 #define INSTANCE_BYTES 16
 #define ARRAY_ITEMS 16
 
-#define FIELD_IS_WHOLE(word) ((word) >> 30 & 1) /* else its token has 17 bits, then a hash */
+#define FIELD_IS_WHOLE(word) ((word) >> 30 & 1) /* otherwise the token has 17 bits, then a hash */
 
 uint64_t dotnet_8_image(struct target_memory *memory, uint64_t module)
 {
@@ -68,7 +66,8 @@ uint32_t dotnet_8_fields(struct target_memory *memory, uint64_t class, bool stat
 	return (uint32_t)target_word(memory, numbers + (statics ? CLASS_STATICS : 0)) & 0xffff;
 }
 
-/* Instances of generic types and arrays may be in another module than what they are of. */
+/* Returns a type's module; instances of generic types and arrays may be in another module than the
+ * generic type or the items' type. */
 uint64_t dotnet_8_module(struct dotnet *dotnet, uint64_t table)
 {
 	struct target_memory *memory = dotnet->memory;
@@ -105,7 +104,8 @@ uint32_t dotnet_8_field_token(uint64_t word)
 	return FIELD_IS_WHOLE(word) ? FIELD_TOKEN(word) : FIELD_TOKEN(word) & 0x1ffff;
 }
 
-/* Static fields: a module's own in one array, those of instances of generic types in one each. */
+/* Reads static fields: a module's are in one array, those of each instance of a generic type in a
+ * separate one. */
 
 int dotnet_8_read_instances(struct dotnet *dotnet)
 {
@@ -130,7 +130,7 @@ int dotnet_8_read_instances(struct dotnet *dotnet)
 	return 0;
 }
 
-/* A class's array, from that of the module, or of its own: `head` has both. */
+/* Returns a class's references, from the module's array or the class's own; `head` has both. */
 static uint64_t references_of(struct dotnet *dotnet, const uint64_t *instance, uint64_t module,
 			      uint64_t instances, uint64_t references)
 {
@@ -146,7 +146,7 @@ static uint64_t references_of(struct dotnet *dotnet, const uint64_t *instance, u
 	return instances ? target_word(dotnet->memory, instances) : 0;
 }
 
-/* 0: a generic type without arguments, which has none. */
+/* Returns the module of a class's statics; 0: a generic type without arguments, which has none. */
 static uint64_t module_of_statics(struct dotnet *dotnet, uint64_t table, const uint64_t *instance)
 {
 	if (instance)

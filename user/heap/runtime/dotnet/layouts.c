@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Layouts of .NET 8, 9 and 10, for runtimes that do not describe their own structures: 8, and
- * single files of early releases of 9 and 10. A layout is used if it alone finds as many threads as
- * their store counts, and a module of System.Object whose assembly leads back to it. Sources:
+ * Layouts of .NET 8, 9 and 10, for runtimes without a descriptor: 8, and single files of early
+ * releases of 9 and 10. A layout is used if it is the only one that finds as many threads as the
+ * thread store counts, and a module of System.Object whose assembly leads back to it. Sources:
  * src/coreclr/vm/{threads,methodtable,class,ceeload}.h and src/coreclr/inc/dacvars.h of each.
  */
 #include "base/cleanup.h"
 #include "base/loop.h"
 #include "heap/runtime/dotnet/dotnet.h"
 
-/* Entries of the debuggers' table, from that of the collector on. */
+/* Entries of the debuggers' table, relative to the collector's. */
 #define ENTRY_STORE (-4)
 #define ENTRY_DOMAIN 1
 #define ENTRIES_AHEAD 48
@@ -25,7 +25,7 @@
 	.class_table = 16, .class_fields = 24, .map_table = 8, .map_count = 16,                    \
 	.context_limit = 8, .dynamic_data = 4
 
-/* The same in 8, 9 and 10, but for two. */
+/* Common to 8, 9 and 10, with two exceptions. */
 #define CODE(bits, version)                                                                        \
 	.code = {.fragment_begin = 8,                                                              \
 		 .fragment_end = 16,                                                               \
@@ -125,7 +125,7 @@ uint64_t dotnet_image(struct target_memory *memory, const struct dotnet_layout *
 				    : target_word(memory, module + layout->module_base);
 }
 
-/* The first entry of the table, and a variable that is the map itself. */
+/* Reads the first entry of the table: the code map is that variable itself. */
 void dotnet_code_find(struct dotnet *dotnet)
 {
 	uint64_t table = target_variable(dotnet->module, "g_dacTable");
@@ -134,13 +134,13 @@ void dotnet_code_find(struct dotnet *dotnet)
 		dotnet->variables.code_map = target_word(dotnet->memory, table);
 }
 
-/* The variable that the debuggers' table has so many entries behind that of the collector. */
+/* Returns the variable of the debuggers' table at this distance from the collector's entry. */
 static uint64_t variable(struct target_memory *memory, uint64_t place, int64_t entry)
 {
 	return target_word(memory, target_word(memory, place + (uint64_t)(entry * 8)));
 }
 
-/* Whether a class is in a module with an image, to which its assembly leads back. */
+/* Returns whether a class is in a module with an image, to which its assembly leads back. */
 static bool has_module(struct target_memory *memory, const struct dotnet_layout *layout,
 		       uint64_t table)
 {
@@ -157,7 +157,7 @@ static bool has_module(struct target_memory *memory, const struct dotnet_layout 
 	return false;
 }
 
-/* Whether the list of threads is as long as their store counts. */
+/* Returns whether the list of threads has the length that the thread store records. */
 static bool has_threads(struct target_memory *memory, const struct dotnet_layout *layout,
 			uint64_t store)
 {

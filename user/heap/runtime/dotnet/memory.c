@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What .NET's collector knows of each generation: how often it was collected, when, what may be
- * allocated until the next time. These are in dynamic_data (gc/gcpriv.h, the same in 8, 9 and 10),
- * one after the other for five generations, at a place that nothing describes: among the
- * collector's variables, or in each heap of the server's.
+ * The .NET collector's data of each generation: number of collections, time of the last one,
+ * allocation budget until the next. These are in dynamic_data (gc/gcpriv.h, the same in 8, 9 and
+ * 10), consecutive for five generations, at an undocumented place: among the collector's variables,
+ * or in each heap of the server's.
  *
- * The place is found by what must be so: the last words lead to settings that lie one after the
- * other and begin with the least budget; collections are numbered by those of generation 0; large
- * and pinned objects are collected with generation 2, older generations less often than younger
- * ones. One place alone must be so.
+ * The place is found by invariants: the last words point to consecutive settings that begin with
+ * the minimum budget; collections are numbered by those of generation 0; large and pinned objects
+ * are collected with generation 2, older generations less often than younger ones. Exactly one
+ * place must fit.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@
 /* Words of dynamic_data. */
 #define WORDS 21
 #define TABLE_WORDS (WORDS * DOTNET_GENERATIONS)
-#define WORD_LEFT 0    /* of the budget; negative: more was allocated */
+#define WORD_LEFT 0    /* rest of the budget; negative: exceeded */
 #define WORD_BUDGET 3  /* desired_allocation */
 #define WORD_KEPT 10   /* current_size: of objects, after the last collection */
 #define WORD_COUNT 11  /* collection_count */
@@ -49,7 +49,7 @@
 struct search {
 	struct dotnet *dotnet;
 	uint64_t found;
-	uint32_t count; /* of places */
+	uint32_t count; /* number of places found */
 };
 
 static uint64_t word(const uint64_t *table, size_t generation, size_t place)
@@ -129,7 +129,7 @@ static int search(struct search *search, uint64_t start, uint64_t end)
 	return 0;
 }
 
-/* The mapping that has the collector's variables. */
+/* Searches the mapping of the collector's variables. */
 static int search_variables(struct search *searched)
 {
 	struct dotnet *dotnet = searched->dotnet;
@@ -147,7 +147,7 @@ static void add_budget(struct dotnet_budget *budget, const uint64_t *table, size
 	budget->allocated += allowed - word(table, generation, WORD_LEFT);
 }
 
-/* 0: before there was any, or of another clock. */
+/* Returns the time since a collection; 0: none yet, or another clock. */
 static uint64_t since(uint64_t time_us, uint64_t count, uint64_t now_ns)
 {
 	uint64_t then_ns = time_us * NS_PER_US;
@@ -157,7 +157,9 @@ static uint64_t since(uint64_t time_us, uint64_t count, uint64_t now_ns)
 		       : 0;
 }
 
-/* The server's heaps are collected together: they differ in their budgets. */
+/*
+ * Adds a heap's table; the server's heaps are collected together, and differ only in their budgets.
+ */
 static int add_table(struct dotnet *dotnet, uint64_t place, struct dotnet_memory *memory)
 {
 	uint64_t table[TABLE_WORDS], now_ns;
@@ -181,14 +183,14 @@ static int add_table(struct dotnet *dotnet, uint64_t place, struct dotnet_memory
 	return 0;
 }
 
-/* -ENOENT: there is none, or more than one. */
+/* Adds the table that was found. -ENOENT: none, or several. */
 static int add_found(const struct search *searched, struct dotnet_memory *memory)
 {
 	return searched->count == 1 ? add_table(searched->dotnet, searched->found, memory)
 				    : -ENOENT;
 }
 
-/* As far as a heap may go: to the next one. */
+/* Returns the limit of a heap: the start of the next one. */
 static uint64_t end_of_heap(const uint64_t *heaps, uint32_t count, uint64_t heap)
 {
 	uint64_t end = heap + HEAP_SEARCHED;
@@ -265,7 +267,7 @@ int dotnet_memory_of(struct target_memory *memory, struct dotnet_memory *found)
 
 static const char *const exported[] = {"g_dacTable", "DotNetRuntimeContractDescriptor"};
 
-/* A library, or the program itself. */
+/* Returns whether a library, or the program itself, may contain the runtime. */
 static bool may_have_runtime(const struct mapping *mapping)
 {
 	static const struct module_name names[] = {{"libcoreclr.so", true}};

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Names from the metadata that an assembly's image has in memory (ECMA-335 II.24, II.25): the image
- * is laid out as its sections want it, or as it lies in its file; the metadata's magic number
- * proves which.
+ * Names from the metadata of an assembly's image in memory (ECMA-335 II.24, II.25). The image is
+ * laid out by its sections, or as in its file; the metadata's magic number shows which.
  */
 #include <stdio.h>
 #include <string.h>
@@ -131,7 +130,7 @@ static uint32_t half(struct dotnet *dotnet, uint64_t address, size_t bytes)
 	return target_read(dotnet->memory, address, &number, bytes) ? 0 : number;
 }
 
-/* Where an address of an image that lies as in its file is. */
+/* Returns the address of data in an image laid out as in its file. */
 static uint64_t flat_address(struct dotnet *dotnet, uint64_t base, uint64_t header, uint32_t place)
 {
 	uint32_t sections = half(dotnet, header + 6, 2);
@@ -147,7 +146,7 @@ static uint64_t flat_address(struct dotnet *dotnet, uint64_t base, uint64_t head
 	return 0;
 }
 
-/* The metadata of the image at `base`; 0: there is none. */
+/* Returns the metadata of the image at `base`; 0: none. */
 static uint64_t find_metadata(struct dotnet *dotnet, uint64_t base)
 {
 	uint64_t header = base + half(dotnet, base + 60, 4), optional = header + 24;
@@ -195,7 +194,7 @@ static uint32_t column_bytes(const uint32_t *rows, struct heaps_width width, uin
 	return most < 1u << (16 - codings[column - COLUMN_CODED].bits) ? 2 : 4;
 }
 
-/* The stream "#~": how many rows tables have, and where those are. */
+/* Reads the stream "#~": the tables' numbers of rows, and addresses. */
 static bool read_tables(struct dotnet *dotnet, uint64_t stream, struct dotnet_metadata *metadata)
 {
 	uint32_t heaps = half(dotnet, stream + 6, 1);
@@ -224,7 +223,7 @@ static bool read_tables(struct dotnet *dotnet, uint64_t stream, struct dotnet_me
 	return at - stream < METADATA_BYTES_MAX;
 }
 
-/* Where its streams are. */
+/* Finds the streams of metadata. */
 static void read_streams(struct dotnet *dotnet, uint64_t start, struct dotnet_metadata *metadata)
 {
 	uint64_t at = start + 16 + (half(dotnet, start + 12, 4) & 0xff);
@@ -312,7 +311,7 @@ static void read_string(struct dotnet *dotnet, const struct dotnet_metadata *met
 	text[length] = '\0';
 }
 
-/* By the nested type: the table is sorted by it (II.22). */
+/* Returns the enclosing type of a nested one, by which the table is sorted (II.22). */
 static uint32_t find_enclosing(struct dotnet *dotnet, const struct dotnet_metadata *metadata,
 			       uint32_t row)
 {
@@ -361,7 +360,7 @@ bool dotnet_metadata_field(struct dotnet *dotnet, const struct dotnet_metadata *
 	return name[0];
 }
 
-/* The first method of the type with that row number; the last column (II.22.37). */
+/* Returns the first method of the type with this row number: the last column (II.22.37). */
 static uint32_t first_method(struct dotnet *dotnet, const struct dotnet_metadata *metadata,
 			     uint32_t type)
 {
@@ -395,7 +394,7 @@ uint32_t dotnet_metadata_type_of(struct dotnet *dotnet, const struct dotnet_meta
 {
 	uint32_t low = 0, high = metadata->rows[TABLE_TYPE];
 
-	/* The last type that begins with it or before. */
+	/* Find the last type whose first method is not behind it. */
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Methods that were compiled before the program ran, in the images of assemblies (ReadyToRun):
+ * Precompiled methods in the images of assemblies (ReadyToRun):
  * docs/design/coreclr/botr/readytorun-format.md of the runtime; NativeArray is described in
  * src/coreclr/vm/nativeformatreader.h.
  *
- * An image has a sorted table of functions, and by row number of a method which of these it begins
- * with. Functions that begin none of these methods have no name: parts of a method, and instances
- * of generic ones.
+ * An image has a sorted table of functions, and maps the row number of a method to its first
+ * function. Other functions have no name: further parts of methods, and instances of generic ones.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +21,7 @@
 #define SECTION_FUNCTIONS 102
 #define SECTION_METHODS 103
 #define IMAGES_MAX 4096
-#define ENTRIES_MAX (1u << 22) /* of all images */
+#define ENTRIES_MAX (1u << 22) /* limit over all images */
 #define BLOCK 16u	       /* elements of a NativeArray */
 #define LINUX 0x7b79u
 
@@ -33,15 +32,15 @@ static uint32_t number_at(struct dotnet *dotnet, uint64_t address, size_t bytes)
 	return target_read(dotnet->memory, address, &number, bytes) ? 0 : number;
 }
 
-/* For this processor. */
+/* Returns whether an image is for this processor. */
 static bool is_native(struct dotnet *dotnet, uint64_t base)
 {
 	return number_at(dotnet, base + number_at(dotnet, base + 60, 4) + 4, 2) ==
 	       (MACHINE_PE ^ LINUX);
 }
 
-/* The header of an image's precompiled code; 0: it has none. The image lies as its sections want
- * it. */
+/* Returns the header of an image's precompiled code; 0: none. The image is laid out by its
+ * sections. */
 static uint64_t find_header(struct dotnet *dotnet, uint64_t base)
 {
 	uint64_t optional = base + number_at(dotnet, base + 60, 4) + 24;
@@ -74,8 +73,8 @@ static void find_sections(struct dotnet *dotnet, struct dotnet_precompiled *imag
 	}
 }
 
-/* As many low bits of the first byte are set as bytes follow, at most four; of five bytes the first
- * one has no more. */
+/* Reads a number: the low bits set in the first byte count the bytes that follow, at most four;
+ * with four, the first byte has no value bits. */
 static uint32_t read_number(struct dotnet *dotnet, uint64_t *at)
 {
 	uint32_t first = number_at(dotnet, *at, 1), length = 1;
@@ -87,7 +86,8 @@ static uint32_t read_number(struct dotnet *dotnet, uint64_t *at)
 			   : number_at(dotnet, *at - length, length) >> length;
 }
 
-/* Where the array has an element; 0: nowhere. Blocks are binary trees, from the highest bit on. */
+/* Returns the address of an element of the array; 0: none. Blocks are binary trees, from the
+ * highest bit on. */
 static uint64_t find_element(struct dotnet *dotnet, uint64_t array, uint32_t index_bytes,
 			     uint32_t index)
 {
@@ -103,7 +103,7 @@ static uint64_t find_element(struct dotnet *dotnet, uint64_t array, uint32_t ind
 		} else if (!(index & bit) && node & 1) {
 			at = next;
 		} else if (!(node & 3) && node >> 2 == index % BLOCK) {
-			return next; /* the only one below */
+			return next; /* the only child */
 		} else {
 			return 0;
 		}
@@ -111,7 +111,7 @@ static uint64_t find_element(struct dotnet *dotnet, uint64_t array, uint32_t ind
 	return at;
 }
 
-/* An element: the function, above one bit, or two if there is more to do before it runs. */
+/* Returns the function of an element: above one bit, or two if fixups precede its run. */
 static uint32_t function_of(struct dotnet *dotnet, uint64_t element)
 {
 	uint32_t number = read_number(dotnet, &element);
@@ -150,7 +150,9 @@ static int read_entries(struct dotnet *dotnet, struct dotnet_precompiled *image)
 	return 0;
 }
 
-/* What a compiler makes of all its contents; so an image is known again. */
+/*
+ * Returns the image's timestamp, which compilers derive from its contents, to recognise it again.
+ */
 static uint32_t stamp_of(struct dotnet *dotnet, uint64_t base)
 {
 	return base ? number_at(dotnet, base + number_at(dotnet, base + 60, 4) + 8, 4) : 0;
@@ -169,7 +171,7 @@ static struct dotnet_precompiled *find_known(struct dotnet *dotnet, uint64_t mod
 	return NULL;
 }
 
-/* NULL: it has no such code, or no memory. */
+/* Returns the image of a module; NULL: no such code, or out of memory. */
 static struct dotnet_precompiled *image_of(struct dotnet *dotnet, uint64_t module)
 {
 	uint64_t base = dotnet_image(dotnet->memory, &dotnet->layout, module);
@@ -190,7 +192,7 @@ static struct dotnet_precompiled *image_of(struct dotnet *dotnet, uint64_t modul
 	return image->list.count ? image : NULL;
 }
 
-/* The function that has an address of the image; UINT32_MAX: none. */
+/* Returns the function that contains an address of the image; UINT32_MAX: none. */
 static uint32_t find_function(struct dotnet *dotnet, const struct dotnet_precompiled *image,
 			      uint64_t offset)
 {
@@ -236,7 +238,7 @@ uint32_t dotnet_precompiled_method(struct dotnet *dotnet, uint64_t module, uint6
 	at = SORTED_BEFORE(entry, entries, image->list.count, entry->function < function);
 	if (at == image->list.count || entries[at].function != function)
 		return 0;
-	/* Two methods with one function are not told apart. */
+	/* Two methods that share a function cannot be distinguished. */
 	if (at + 1 < image->list.count && entries[at + 1].function == function)
 		return 0;
 	return entries[at].row;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * References of objects, as the collector sees it: series of references before a MethodTable
- * (CGCDesc, src/coreclr/gc/gcdesc.h). Names are those of the fields; the second object of a
- * dependent handle is held by the first one.
+ * References of objects as the collector sees them: series of references before a MethodTable
+ * (CGCDesc, src/coreclr/gc/gcdesc.h). Names are those of the fields; the first object of a
+ * dependent handle holds the second.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,9 @@
 #define PARENTS_MAX 64
 #define CHUNK 128 /* words read at once */
 
-/* One more series or item; false: there are more than there can be, and nothing more is read. */
+/*
+ * Takes one series or item; returns false, and stops further reading, beyond the plausible number.
+ */
 static bool take_series(struct dotnet *dotnet)
 {
 	if (dotnet_take(&dotnet->series_left))
@@ -24,7 +26,7 @@ static bool take_series(struct dotnet *dotnet)
 	return false;
 }
 
-/* For an array of structures: as CGCDesc has it, a count below 0. */
+/* Reads the items of an array of structures, marked by a negative count in CGCDesc. */
 static int read_items(struct dotnet *dotnet, struct dotnet_type *type, uint64_t count)
 {
 	uint64_t start = target_word(dotnet->memory, type->address - 16);
@@ -46,7 +48,9 @@ static int read_items(struct dotnet *dotnet, struct dotnet_type *type, uint64_t 
 	return 0;
 }
 
-/* Each has a word at least of a component, or of an object. */
+/*
+ * Returns whether a count is plausible: each has at least one word of a component, or of an object.
+ */
 static bool is_count(const struct dotnet_type *type, int64_t count)
 {
 	int64_t words = (count < 0 ? type->flags & 0xffff : type->base_size) / 8;
@@ -65,7 +69,7 @@ static int read_series(struct dotnet *dotnet, struct heap_sink *sink, struct dot
 	if (count < 0)
 		return read_items(dotnet, type, (uint64_t)-count);
 	for (int64_t i = 0; i < count && take_series(dotnet); i++) {
-		uint64_t words[2]; /* size less that of the object, start */
+		uint64_t words[2]; /* size minus that of the object, start */
 		struct dotnet_series *series;
 
 		if (target_read(dotnet->memory, type->address - 24 - (uint64_t)i * 16, words,
@@ -110,7 +114,7 @@ uint32_t dotnet_own_fields(struct dotnet *dotnet, const struct dotnet_type *type
 	return count - MIN(count_fields(dotnet, class_of(dotnet, parent)), count);
 }
 
-/* Fields that a class adds to those of its parent. */
+/* Reads the fields that a class adds to its parent's. */
 static int read_own_fields(struct dotnet *dotnet, struct heap_sink *sink, uint64_t class,
 			   uint64_t module, uint32_t count, struct dotnet_type *type)
 {
@@ -142,7 +146,7 @@ static int compare_fields(const void *left_pointer, const void *right_pointer)
 	return left->offset < right->offset ? -1 : left->offset > right->offset;
 }
 
-/* The fields of a class and its base classes. */
+/* Reads the fields of a class and its base classes. */
 static int read_fields(struct dotnet *dotnet, struct heap_sink *sink, struct dotnet_type *type)
 {
 	const struct dotnet_layout *layout = &dotnet->layout;
@@ -161,7 +165,7 @@ static int read_fields(struct dotnet *dotnet, struct heap_sink *sink, struct dot
 		class = parent_class;
 		count = inherited;
 	}
-	/* Those that are known would stand for others. */
+	/* An incomplete list would mislabel other fields. */
 	if (!dotnet->fields_left)
 		type->fields.count = 0;
 	if (type->fields.count)
@@ -170,7 +174,7 @@ static int read_fields(struct dotnet *dotnet, struct heap_sink *sink, struct dot
 	return error;
 }
 
-/* Knowledge of a type to look into its objects. */
+/* Reads the type's layout, needed to read its objects. */
 static int describe(struct dotnet *dotnet, struct heap_sink *sink, size_t place)
 {
 	struct dotnet_type type = dotnet->types.items[place];
@@ -182,7 +186,7 @@ static int describe(struct dotnet *dotnet, struct heap_sink *sink, size_t place)
 		if (!error && !(type.flags & TABLE_COMPONENTS))
 			error = read_fields(dotnet, sink, &type);
 	}
-	/* Others may have been added meanwhile. */
+	/* The list may have been reallocated meanwhile. */
 	dotnet->types.items[place] = type;
 	return error;
 }
@@ -193,11 +197,12 @@ struct referrer {
 	const struct dotnet_type *type;
 	uint32_t node;
 	uint64_t object, size;
-	uint64_t words_left; /* series may overlap: no more than the object has */
-	size_t slot;	     /* the next static field in it: a place in dotnet->slots */
+	uint64_t words_left; /* series may overlap: limited to the object's size */
+	size_t slot;	     /* index in dotnet->slots of the next static field in it */
 };
 
-/* The field that has the reference at an offset, itself or in its structure. */
+/* Returns the label of the field with the reference at an offset, or of the structure that contains
+ * it. */
 static uint32_t field_label(const struct dotnet_type *type, uint64_t offset)
 {
 	size_t count = SORTED_BEFORE(field, type->fields.items, type->fields.count,
@@ -206,7 +211,7 @@ static uint32_t field_label(const struct dotnet_type *type, uint64_t offset)
 	return count ? type->fields.items[count - 1].label : 0;
 }
 
-/* Whether an address, each higher than the one before, is that of a static field. */
+/* Returns whether an address is that of a static field; addresses come in ascending order. */
 static bool is_slot(struct referrer *referrer, uint64_t address)
 {
 	const uint64_t *slots = referrer->dotnet->slots.items;
@@ -217,7 +222,7 @@ static bool is_slot(struct referrer *referrer, uint64_t address)
 	return referrer->slot < count && slots[referrer->slot] == address;
 }
 
-/* The references at [offset, end) of the object. */
+/* Adds the references at [offset, end) of the object. */
 static int refer_words(struct referrer *referrer, uint64_t offset, uint64_t end, uint32_t label,
 		       bool is_array)
 {
@@ -250,7 +255,7 @@ static int refer_words(struct referrer *referrer, uint64_t offset, uint64_t end,
 	return error;
 }
 
-/* An array of structures with some reference fields. */
+/* Adds the references of an array of structures. */
 static int refer_items(struct referrer *referrer)
 {
 	const struct dotnet_type *type = referrer->type;
@@ -295,7 +300,7 @@ static int refer_series(struct referrer *referrer)
 	return error;
 }
 
-/* References by dependent handles: entries of a ConditionalWeakTable. */
+/* Adds references by dependent handles: entries of a ConditionalWeakTable. */
 static int refer_dependents(const struct referrer *referrer)
 {
 	const struct dotnet_dependent *dependents = referrer->dotnet->dependents.items;

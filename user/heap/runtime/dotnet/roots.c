@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Roots outside the heap: static fields, handles, objects with waiting finalisers. Stacks,
- * registers and thread-locals are those of the process itself, word by word.
+ * Roots outside the heap: static fields, handles, objects with pending finalisers. Stacks,
+ * registers and thread-locals are read as memory of the process, word by word.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define KEY "dotnet"
 
-/* Where an AppDomain has its list of assemblies: found by what the list leads to. */
+/* Limit of the offset of an AppDomain's list of assemblies, which is recognised by its items. */
 #define DOMAIN_BYTES 2048
 #define LIST_NEXT 8 /* ArrayListBase: a count, then a block: the next one, its size, items */
 #define BLOCK_SIZE 8
@@ -21,12 +21,12 @@
 #define ASSEMBLY_WORDS 10
 
 /* DynamicStaticsInfo, before MethodTableAuxiliaryData */
-#define STATICS_REFERENCES 24 /* so far before it */
+#define STATICS_REFERENCES 24 /* bytes before MethodTableAuxiliaryData */
 #define STATICS_TABLE 8
 #define STATICS_TAG 1ull
-/* ThreadStaticsInfo, before that: where in a thread's array a class has its own. */
+/* ThreadStaticsInfo, before that: index of a class's own array in a thread's. */
 #define STATICS_INDEX 36
-#define INDEX_KIND(index) ((index) >> 24)	    /* 0: as long as the process */
+#define INDEX_KIND(index) ((index) >> 24)	    /* 0: lives as long as the process */
 #define INDEX_PLACE(index) (((index)&0xffffff) - 2) /* no array has the first two */
 
 /* Thread: one of its first words leads to its ThreadLocalData, which leads back. */
@@ -38,21 +38,21 @@
 
 #define CHUNK 128 /* words read at once */
 
-/* Between blocks of malloc's that follow each other. */
+/* Most bytes between consecutive blocks of malloc's. */
 #define BLOCK_GAP 64
 
 /* DacEnumerableHashTable, of types with type arguments: its module, then a heap, buckets, a count.
- * Buckets: how many, two other words; then lists, which end with an odd number. */
+ * Buckets: their number, two other words, then lists, each ended by an odd number. */
 #define MODULE_WORDS 160
 #define HASH_BUCKETS 16
 #define BUCKETS_FIRST 3
-#define BUCKETS_MAX (1u << 22) /* else it is another kind of table */
+#define BUCKETS_MAX (1u << 22) /* limit of a valid table */
 #define ENTRY_NEXT 8
 #define ENTRY_TAGS 3ull
 
 /* Modules. */
 
-/* The module of an assembly, which says that it is of that one; 0: this is no assembly. */
+/* Returns the module of an assembly, which leads back to it; 0: no assembly. */
 static uint64_t module_of(struct dotnet *dotnet, uint64_t assembly)
 {
 	uint64_t words[ASSEMBLY_WORDS];
@@ -70,7 +70,7 @@ static uint64_t module_of(struct dotnet *dotnet, uint64_t assembly)
 	return 0;
 }
 
-/* An assembly, or what has one: a DomainAssembly. */
+/* Returns the module of an assembly, or of a DomainAssembly, which contains one. */
 static uint64_t module_of_item(struct dotnet *dotnet, uint64_t item)
 {
 	uint64_t words[ASSEMBLY_WORDS], module = module_of(dotnet, item);
@@ -98,7 +98,7 @@ static int add_module(struct dotnet *dotnet, uint64_t module)
 	return 0;
 }
 
-/* All that the list of assemblies at `list` has. */
+/* Reads the modules in the list of assemblies at `list`. */
 static int read_assemblies(struct dotnet *dotnet, uint64_t list)
 {
 	struct target_memory *memory = dotnet->memory;
@@ -139,7 +139,7 @@ static int find_modules(struct dotnet *dotnet)
 			break;
 		}
 	}
-	/* Those of classes that have objects, if the list is not found. */
+	/* If the list is not found, use the modules of classes with objects. */
 	for (size_t i = 0; !error && i < dotnet->types.count; i++) {
 		uint64_t module = dotnet_type_module(dotnet, dotnet->types.items[i].address);
 
@@ -162,7 +162,7 @@ static bool has_statics(struct dotnet *dotnet, uint64_t table)
 	return auxiliary && target_word(dotnet->memory, auxiliary - STATICS_TABLE) == table;
 }
 
-/* Where those of a class are that are references; 0: it has none, or is not initialised. */
+/* Returns the address of a class's static references; 0: none, or not initialised. */
 static uint64_t find_statics(struct dotnet *dotnet, uint64_t table)
 {
 	uint64_t auxiliary;
@@ -174,7 +174,7 @@ static uint64_t find_statics(struct dotnet *dotnet, uint64_t table)
 	return target_word(dotnet->memory, auxiliary - STATICS_REFERENCES) & ~STATICS_TAG;
 }
 
-/* The field at `address`, of the class; `thread` NULL: for all threads. */
+/* Adds a static field at `address` as a root; `thread` NULL: shared by all threads. */
 static int add_static(struct dotnet *dotnet, struct heap_sink *sink, const struct dotnet_type *type,
 		      const struct dotnet_thread *thread, uint64_t address, uint64_t field)
 {
@@ -198,7 +198,7 @@ static int add_static(struct dotnet *dotnet, struct heap_sink *sink, const struc
 	return heap_sink_root(sink, KEY, root, value);
 }
 
-/* Where a thread has the references of a class; 0: it has none. */
+/* Returns the address of a thread's static references of a class; 0: none. */
 static uint64_t find_thread_statics(struct dotnet *dotnet, const struct dotnet_thread *thread,
 				    uint64_t table)
 {
@@ -215,7 +215,7 @@ static uint64_t find_thread_statics(struct dotnet *dotnet, const struct dotnet_t
 			   thread->statics + ARRAY_ITEMS + INDEX_PLACE(index) * 8ull);
 }
 
-/* One field in every thread. */
+/* Adds one thread-static field in every thread. */
 static int add_thread_static(struct dotnet *dotnet, struct heap_sink *sink,
 			     const struct dotnet_type *type, uint64_t field)
 {
@@ -232,7 +232,7 @@ static int add_thread_static(struct dotnet *dotnet, struct heap_sink *sink,
 	return error;
 }
 
-/* A field of an initialised class. */
+/* Adds a static field of an initialised class. */
 static int add_field(struct dotnet *dotnet, struct heap_sink *sink, const struct dotnet_type *type,
 		     uint64_t field)
 {
@@ -248,7 +248,7 @@ static int add_field(struct dotnet *dotnet, struct heap_sink *sink, const struct
 		       : 0;
 }
 
-/* Static fields follow those of instances. */
+/* Adds the static fields, which follow the instance fields. */
 static int add_statics(struct dotnet *dotnet, struct heap_sink *sink, uint64_t table)
 {
 	const struct dotnet_layout *layout = &dotnet->layout;
@@ -275,7 +275,7 @@ static int add_statics(struct dotnet *dotnet, struct heap_sink *sink, uint64_t t
 	return error;
 }
 
-/* Static fields of the types in a table, of which much may never have been touched. */
+/* Adds the static fields of the types in a table, much of which may be untouched memory. */
 static int add_table_statics(struct dotnet *dotnet, struct heap_sink *sink, uint64_t table,
 			     uint32_t count)
 {
@@ -294,7 +294,7 @@ static int add_table_statics(struct dotnet *dotnet, struct heap_sink *sink, uint
 	return error;
 }
 
-/* The classes that a module defines and that are loaded. */
+/* Adds the static fields of the loaded classes that a module defines. */
 static int add_module_statics(struct dotnet *dotnet, struct heap_sink *sink, uint64_t module)
 {
 	const struct dotnet_layout *layout = &dotnet->layout;
@@ -314,7 +314,7 @@ static int add_module_statics(struct dotnet *dotnet, struct heap_sink *sink, uin
 	return error;
 }
 
-/* Static fields of the types in a module's hash table. */
+/* Adds the static fields of the types in a module's hash table. */
 static int add_hashed_statics(struct dotnet *dotnet, struct heap_sink *sink, uint64_t table)
 {
 	struct target_memory *memory = dotnet->memory;
@@ -337,8 +337,8 @@ static int add_hashed_statics(struct dotnet *dotnet, struct heap_sink *sink, uin
 	return error;
 }
 
-/* A type with arguments has its own static fields. Such a table begins with its module's
- * address. */
+/* Adds the static fields of types with arguments, which are separate. Their table begins with its
+ * module's address. */
 static int add_generic_statics(struct dotnet *dotnet, struct heap_sink *sink, uint64_t module)
 {
 	int error = 0;
@@ -352,7 +352,7 @@ static int add_generic_statics(struct dotnet *dotnet, struct heap_sink *sink, ui
 	return error;
 }
 
-/* Where threads have their static fields. */
+/* Finds the arrays of threads' static fields. */
 static void find_thread_arrays(struct dotnet *dotnet)
 {
 	for (size_t i = 0; dotnet->layout.version != 8 && i < dotnet->threads.count; i++) {
@@ -387,7 +387,7 @@ static int add_all_statics(struct dotnet *dotnet, struct heap_sink *sink)
 		error = add_module_statics(dotnet, sink, dotnet->modules.items[i]);
 	for (size_t i = 0; !error && i < dotnet->modules.count; i++)
 		error = add_generic_statics(dotnet, sink, dotnet->modules.items[i]);
-	/* If there is another kind of table. */
+	/* In case of another kind of table. */
 	for (size_t i = 0; !error && i < types; i++)
 		error = add_statics(dotnet, sink, dotnet->types.items[i].address);
 	return error;
@@ -411,7 +411,7 @@ static int add_thread_arrays(struct dotnet *dotnet, struct heap_sink *sink)
 	return error;
 }
 
-/* Code has their addresses. */
+/* Adds frozen objects: code contains their addresses. */
 static int add_frozen(struct dotnet *dotnet, struct heap_sink *sink)
 {
 	int error = 0;
@@ -429,9 +429,8 @@ static int add_frozen(struct dotnet *dotnet, struct heap_sink *sink)
 }
 
 /*
- * Native code holds objects by handles only. Other words with an object's address, outside of
- * stacks, are the collector's own: lists of what has a finaliser, marks, memory for objects to
- * come.
+ * Native code holds objects by handles only. Other words with an object's address, outside stacks,
+ * belong to the collector: lists of finalizable objects, marks, memory for new objects.
  */
 static int claim_native(struct dotnet *dotnet, struct heap_sink *sink)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Names that a program has given its threads: System.Threading.Thread._name of the object to which
- * a handle of the runtime's thread leads. A String has its length, then letters of two bytes each.
+ * Names given to threads by the program: System.Threading.Thread._name of the object to which a
+ * handle of the runtime's thread leads. A String has its length, then letters of two bytes each.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ static bool has_name(struct dotnet *dotnet, uint64_t table, const char *wanted)
 	return !strcmp(name, wanted);
 }
 
-/* The place of a thread's name in its object; 0: it has none. */
+/* Returns the offset of the name in a thread's object; 0: no such field. */
 static uint32_t find_field(struct dotnet *dotnet, uint64_t table)
 {
 	const struct dotnet_type *found = dotnet_type_at(dotnet, table);
@@ -48,7 +48,7 @@ static uint32_t find_field(struct dotnet *dotnet, uint64_t table)
 	return 0;
 }
 
-/* Letters of ASCII; others are '?'. */
+/* Reads a string as ASCII; other letters become '?'. */
 static void read_string(struct dotnet *dotnet, uint64_t string, char *name, size_t size)
 {
 	uint32_t length = (uint32_t)target_word(dotnet->memory, string + STRING_LENGTH);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Method tables: which word is the address of one, and how C# writes the type's name.
- */
+/* Method tables: recognising their addresses, and writing a type's name as in C#. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,16 +9,16 @@
 
 #define TYPE_IS_NONE UINT32_MAX
 #define TYPES_MIN (1u << 18)
-#define BYTES_PER_TYPE 256   /* the runtime's own of each are more */
-#define WORDS_MAX (1u << 22) /* that are known for no types */
+#define BYTES_PER_TYPE 256   /* lower bound of the runtime's own bytes per type */
+#define WORDS_MAX (1u << 22) /* most addresses remembered as not being types */
 #define TABLE_BYTES 56
 #define BASE_BYTES_MAX (1u << 26)
-#define CANONICAL 1ull /* tag of MethodTable.class: the table that has the class */
+#define CANONICAL 1ull /* tag of MethodTable.class: points to the table with the class */
 #define NAME_DEPTH 6
 #define NESTING_MAX 16
 #define ARGUMENTS_MAX 32
 
-/* Tag of a TypeHandle: a TypeDesc; then the low byte of that is one of these. */
+/* Tag of a TypeHandle for a TypeDesc, whose low byte is one of these. */
 #define HANDLE_DESC 2ull
 #define DESC_ARGUMENT 16 /* ParamTypeDesc.TypeArg */
 #define ELEMENT_POINTER 0x0f
@@ -39,7 +37,7 @@ static bool may_be_table(uint64_t address)
 	return address >= MEMORY_PAGE && !(address & 7) && !(address >> MACHINE_USER_BITS);
 }
 
-/* The EEClass that a table or its canonical one has, which says that it is that one's; 0: none. */
+/* Returns the EEClass of a table or its canonical one, to which it leads back; 0: none. */
 static uint64_t find_class(struct dotnet *dotnet, uint64_t table, uint64_t class)
 {
 	const struct dotnet_layout *layout = &dotnet->layout;
@@ -54,7 +52,7 @@ static uint64_t find_class(struct dotnet *dotnet, uint64_t table, uint64_t class
 	return class;
 }
 
-/* False: it is no type. */
+/* Reads a type; returns false if it is none. */
 static bool read_type(struct dotnet *dotnet, uint64_t address, struct dotnet_type *type)
 {
 	const struct dotnet_layout *layout = &dotnet->layout;
@@ -75,7 +73,7 @@ static bool read_type(struct dotnet *dotnet, uint64_t address, struct dotnet_typ
 	return type->class_address || type->is_free;
 }
 
-/* NULL: there is no memory for it, in the process or here. */
+/* Adds a type; NULL: no room for it, in the process or here. */
 static struct dotnet_type *add_type(struct dotnet *dotnet, const struct dotnet_type *type)
 {
 	struct dotnet_type *added;
@@ -125,7 +123,7 @@ uint32_t dotnet_type_row(struct dotnet *dotnet, uint64_t table)
 	return dotnet->layout.version == 8 ? dotnet_8_token(flags2) : (uint32_t)flags2 >> 8;
 }
 
-/* Text of which what does not fit is cut. */
+/* Text, cut if too long. */
 struct writer {
 	struct dotnet *dotnet;
 	char *text;
@@ -145,7 +143,7 @@ static void put(struct writer *writer, const char *text)
 
 static void put_handle(struct writer *writer, uint64_t handle);
 
-/* The type arguments of an instance: PerInstInfo points behind how many there are of them. */
+/* Reads the type arguments of an instance: PerInstInfo points behind their number. */
 static uint32_t read_arguments(struct dotnet *dotnet, const struct dotnet_type *type,
 			       uint64_t arguments[ARGUMENTS_MAX])
 {
@@ -166,7 +164,7 @@ static uint32_t read_arguments(struct dotnet *dotnet, const struct dotnet_type *
 	return count;
 }
 
-/* "Name`2": Name, with so many of the arguments as are left. */
+/* Writes "Name`2" as Name, with up to that many of the remaining arguments. */
 static void put_generic(struct writer *writer, char *name, const uint64_t *arguments,
 			uint32_t count, uint32_t *used)
 {
@@ -185,7 +183,7 @@ static void put_generic(struct writer *writer, char *name, const uint64_t *argum
 		put(writer, ">");
 }
 
-/* A type and those that it is nested in, outermost first. */
+/* Writes a type and its enclosing types, outermost first. */
 static void put_nested(struct writer *writer, const struct dotnet_metadata *metadata, uint32_t row,
 		       const uint64_t *arguments, uint32_t count)
 {
@@ -270,7 +268,7 @@ static void put_handle(struct writer *writer, uint64_t handle)
 	writer->depth++;
 	found = handle & HANDLE_DESC ? NULL : dotnet_type_at(writer->dotnet, handle);
 	if (found) {
-		/* Its arguments may be types that are not known yet: the list may move. */
+		/* Its arguments may be new types: the list may be reallocated. */
 		type = *found;
 		if ((type.flags & TABLE_ARRAY_MASK) == TABLE_ARRAY)
 			put_array(writer, &type);
@@ -303,7 +301,7 @@ void dotnet_row_name(struct dotnet *dotnet, uint64_t module, uint32_t row,
 		put_nested(&writer, metadata, row, NULL, 0);
 }
 
-/* "<Name>k__BackingField" is the field of a property. */
+/* The field of a property is named "<Name>k__BackingField". */
 void dotnet_field_name(struct dotnet *dotnet, uint64_t module, uint64_t field,
 		       char name[DOTNET_NAME_BYTES])
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Closures of Haskell: what their info tables say, their classes, their references. An info table
- * ends where the code of its closure begins, and that is where closures point to.
+ * Closures of Haskell: their info tables, classes and references. An info table ends where the code
+ * of its closure begins, to which closures point.
  */
 #include "heap/runtime/ghc/ghc.h"
 
@@ -22,9 +22,9 @@
 #define INFO_CONSTRUCTOR (-24) /* relative to the code: "main:Main.Item" */
 #define INFO_BYTES 24
 #define TSO_WORDS 15
-#define NO_TAG 7 /* that no pointer to a thread or a stack has */
+#define NO_TAG 7 /* a tag of no pointer to a thread or a stack */
 #define RECORD_WORDS 51
-#define STACK_HEAD 3 /* before the stack proper */
+#define STACK_HEAD 3 /* words before the stack proper */
 #define PAYLOAD_MAX (1u << 16)
 #define WORDS_MAX (1ull << 44)
 
@@ -94,7 +94,7 @@ static const struct {
 	[63] = {"COMPACT_NFDATA", SHAPE_NONE},
 };
 
-/* The name of a type as in ClosureTypes.h; NULL: there is none of that number. */
+/* Returns the name of a type as in ClosureTypes.h; NULL: no such type. */
 static const char *ghc_type_name(unsigned type)
 {
 	return type < ARRAY_SIZE(types) ? types[type].name : NULL;
@@ -107,7 +107,7 @@ static enum ghc_shape ghc_type_shape(unsigned type)
 
 /* Names. */
 
-/* GHC.Utils.Encoding: two letters for one that symbols cannot have. */
+/* GHC.Utils.Encoding: two letters replace one that is invalid in symbols. */
 static const struct {
 	char code[3], letter;
 } letters[] = {
@@ -144,8 +144,8 @@ static const char *find_last(const char *start, const char *end, char wanted)
 	return end > start ? end - 1 : NULL;
 }
 
-/* GHC.Cmm.CLabel: package_Module_name_suffix, without the package where it is the program's own.
- * Underscores of the parts are encoded. */
+/* Decodes a symbol (GHC.Cmm.CLabel): package_Module_name_suffix, without the package for the
+ * program's own. Underscores of the parts are encoded. */
 static void demangle_symbol(const char *symbol, char name[GHC_NAME_BYTES])
 {
 	static const char *const suffixes[] = {"_con_info", "_static_info", "_closure", "_info"};
@@ -179,11 +179,12 @@ static bool ends_with(const char *text, const char *end)
 	return length >= wanted && !strcmp(text + length - wanted, end);
 }
 
-/* Symbols from an expression to its function: a few. */
+/* Most symbols from an expression to its function. */
 #define NAMES_AHEAD 256
 
-/* Only what a module exports has a symbol: the code of an expression comes before that of the
- * function that it stands in. */
+/*
+ * Only exports of a module have symbols: the code of an expression precedes that of its function.
+ */
 bool ghc_name_at(const struct ghc *ghc, uint64_t address, char name[GHC_NAME_BYTES], bool *exact)
 {
 	const struct symbol_table *table = ghc->symbols;
@@ -228,7 +229,7 @@ void ghc_place_name(const struct ghc *ghc, uint64_t address, char name[GHC_NAME_
 		snprintf(name, GHC_NAME_BYTES, "0x%llx", (unsigned long long)address);
 }
 
-/* "main:Main.Item" without the package; an operator may be a colon itself. */
+/* Reads "main:Main.Item" without the package; an operator may be a colon itself. */
 static bool constructor_name(const struct ghc *ghc, uint64_t code, char name[GHC_NAME_BYTES])
 {
 	char text[GHC_NAME_BYTES];
@@ -251,7 +252,7 @@ static bool constructor_name(const struct ghc *ghc, uint64_t code, char name[GHC
 	return true;
 }
 
-/* Types of which each info table is one of the program's functions or expressions. */
+/* Returns whether each info table of a type is one of the program's functions or expressions. */
 static bool is_of_the_program(const struct ghc_info *info)
 {
 	return (info->shape == SHAPE_THUNK || (info->type >= 8 && info->type <= 13));
@@ -259,7 +260,7 @@ static bool is_of_the_program(const struct ghc_info *info)
 
 #define CLASS_NAME_BYTES (GHC_NAME_BYTES + 64 + GHC_LINE_BYTES)
 
-/* With its line, where the program knows that. */
+/* Writes the name of a class, with its line if the program records it. */
 static void class_name(const struct ghc *ghc, const struct ghc_info *info,
 		       char name[CLASS_NAME_BYTES])
 {
@@ -289,7 +290,7 @@ static void class_name(const struct ghc *ghc, const struct ghc_info *info,
 static int find_class(struct ghc *ghc, struct heap_sink *sink, struct ghc_info *info)
 {
 	char name[CLASS_NAME_BYTES];
-	/* C may have the address of bytes. */
+	/* C code may have addresses inside byte arrays. */
 	struct managed_class made = {.runtime = GHC_KEY, .exact = info->shape != SHAPE_BYTES};
 	uint64_t *place;
 	int error;
@@ -344,8 +345,8 @@ static int read_info(struct ghc *ghc, struct heap_sink *sink, uint64_t address,
 	return info->shape == SHAPE_NONE ? 0 : find_class(ghc, sink, info);
 }
 
-/* An address without an info table is kept as one without a type: words of code are asked for
- * again. */
+/* An address without an info table is cached as one without a type, because words of code are
+ * looked up repeatedly. */
 int ghc_info_at(struct ghc *ghc, struct heap_sink *sink, uint64_t address,
 		const struct ghc_info **info)
 {
@@ -422,12 +423,12 @@ uint64_t ghc_closure_words(const struct ghc_info *info, const uint64_t *words, s
 
 /* References. */
 
-#define TSO_LINK 1 /* the next word links all threads, and holds none */
+#define TSO_LINK 1 /* the next word links all threads, and holds nothing */
 #define TSO_STACK 3
 #define TSO_BLOCKED_ON 5
 #define TSO_CAPABILITY 9
 #define TSO_TRANSACTION 10
-#define TSO_QUEUES 11 /* and the next one; from 9.6 on a label is before them */
+#define TSO_QUEUES 11 /* this and the next word; since 9.6 a label precedes them */
 #define WEAK_FINALIZERS 1
 #define WEAK_FINALIZER 4
 #define STACK_POINTER 2
@@ -439,7 +440,7 @@ struct referring {
 	size_t count;
 };
 
-/* Words [from, from + count), the lower bits of which say how far a value is evaluated. */
+/* Adds references in words [from, from + count), whose lower bits are tags of evaluated values. */
 static int refer_words(const struct referring *referring, uint64_t from, uint64_t count)
 {
 	int error = 0;
@@ -462,12 +463,13 @@ static int refer_each(const struct referring *referring, const uint8_t *places, 
 	return error;
 }
 
-/* Constants.h and InfoTables.h: a frame's info table has in its layout how many words follow it,
- * and for each of them a bit that says it is no pointer; or it leads to such bits elsewhere. */
+/* Constants.h and InfoTables.h: the layout in a frame's info table has the number of words that
+ * follow, and a bit for each that is no pointer; or the address of such bits. */
 #define BITMAP_SIZE 0x3fu
 #define BITMAP_BITS 6
 
-/* The words of a frame that are known to be no pointers; -1: only all of them can be taken. */
+/* Returns the number of a frame's words described by bits; -1: unknown, so that all words must be
+ * taken. */
 static int64_t frame_words(const struct ghc *ghc, const struct ghc_info *info, uint64_t *bits,
 			   uint64_t *large)
 {
@@ -497,7 +499,7 @@ static int64_t frame_words(const struct ghc *ghc, const struct ghc_info *info, u
 	}
 }
 
-/* *at gets where the next frame is. */
+/* Adds the references of a frame; *at: the next frame. */
 static int refer_frame(struct ghc *ghc, const struct referring *referring, uint64_t *at,
 		       bool *known)
 {
@@ -521,7 +523,8 @@ static int refer_frame(struct ghc *ghc, const struct referring *referring, uint6
 	return error;
 }
 
-/* From its pointer on: below, words are left over. Where a frame is not known, all words count. */
+/* Adds the references of a stack from its pointer on: words below are stale. If a frame is unknown,
+ * all words count. */
 static int refer_stack(struct ghc *ghc, const struct referring *referring)
 {
 	uint64_t start = referring->sink->starts[referring->node], pointer, at;
@@ -544,7 +547,7 @@ uint32_t ghc_weak_key(const struct heap_sink *sink, const uint64_t *words, size_
 	return count > GHC_WEAK_VALUE ? heap_sink_node(sink, words[GHC_WEAK_KEY]) : BLOCK_NONE;
 }
 
-/* Weak.c: what a key is to keep alive while it is. */
+/* Adds the values that a key keeps alive: Weak.c. */
 static int refer_weak_values(const struct ghc *ghc, struct heap_sink *sink, uint32_t node)
 {
 	const uint64_t *place = ghc->weaks.count ? hash_get(&ghc->weak_keys, node) : NULL;
@@ -557,7 +560,7 @@ static int refer_weak_values(const struct ghc *ghc, struct heap_sink *sink, uint
 	return error;
 }
 
-/* The value is its key's, if that may die. */
+/* Adds a weak pointer; its value belongs to its key, if that may die. */
 static int refer_weak(const struct referring *referring)
 {
 	static const uint8_t finalizers[] = {WEAK_FINALIZERS, WEAK_FINALIZER};
@@ -569,7 +572,7 @@ static int refer_weak(const struct referring *referring)
 	return error;
 }
 
-/* A capability begins with the address of code, what is bound to the thread does not. */
+/* A capability begins with the address of code, a bound task does not. */
 size_t ghc_thread_shift(const struct ghc *ghc, const uint64_t *words, size_t count)
 {
 	return count > TSO_CAPABILITY + 1 &&

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * GHC: the closures of Haskell programs. Their heap is megablocks of one reservation at a fixed
- * address; each begins with descriptors of its blocks, and closures lie in groups of blocks one
- * after the other. Anchors: a group's descriptor says where the group is, and leads to a generation
- * of that number; a closure's first word leads to code with an info table before it; the blocks of
- * a nursery are as many as it counts.
+ * GHC: the closures of Haskell programs. The heap consists of megablocks of one reservation at a
+ * fixed address; each begins with descriptors of its blocks, and closures are adjacent in groups of
+ * blocks. Checks: a group's descriptor has the group's address, and leads to a generation of that
+ * number; a closure's first word leads to code behind an info table; a nursery has as many blocks
+ * as it counts.
  *
  * A collection moves closures: memory is copied first, and again if a collection ran meanwhile.
  */
@@ -23,14 +23,14 @@
 
 /* Block.h: bdescr. */
 #define BLOCKS_PER_MEGABLOCK (GHC_MEGABLOCK / GHC_BLOCK)
-#define ABSENT_MAX (64ull << 20) /* of groups that are larger than a megablock */
+#define ABSENT_MAX (64ull << 20) /* untouched bytes of groups larger than a megablock */
 #define FLAG_LARGE 2
 #define FLAG_PINNED 4
 #define FLAG_COMPACT 512
 #define FLAG_NON_MOVING 1024
 
-/* GC.h: generation; from its end on what a collection moves from. */
-#define GENERATION_WORDS 24 /* in its blocks, large objects aside, since it was collected */
+/* GC.h: generation; at its end, the lists that a collection moves closures from. */
+#define GENERATION_WORDS 24 /* words in its blocks without large objects, since its collection */
 #define GENERATION_TO 120
 #define GENERATION_COLLECTIONS 128
 #define GENERATION_OLD_BLOCKS 80
@@ -92,7 +92,7 @@ static void forget(struct ghc *ghc)
 	ghc->non_moving = ghc->unbalanced = false;
 }
 
-/* NULL: no memory. */
+/* Adds a copy buffer; NULL: out of memory. */
 static void *add_copy(struct ghc *ghc, size_t size)
 {
 	void **added = vec_push(&ghc->copies);
@@ -107,11 +107,11 @@ static void *add_copy(struct ghc *ghc, size_t size)
 
 struct copying {
 	struct ghc *ghc;
-	unsigned char *megablock; /* its memory, as read */
+	unsigned char *megablock; /* copy of its memory */
 	uint64_t address;
-	uint64_t end;	 /* of the mapping that it lies in */
-	uint64_t budget; /* bytes that are there, and were not copied yet: zeros cost nothing */
-	uint64_t absent; /* bytes that were copied, and nobody has ever written */
+	uint64_t end;	 /* end of its mapping */
+	uint64_t budget; /* present bytes not copied yet: zeros cost nothing */
+	uint64_t absent; /* copied bytes that were never written */
 };
 
 static bool is_generation(struct ghc *ghc, const struct ghc_descriptor *group)
@@ -131,7 +131,7 @@ static bool is_generation(struct ghc *ghc, const struct ghc_descriptor *group)
 	return true;
 }
 
-/* The beginning of a byte array is enough. */
+/* Returns the bytes to copy: the beginning of a byte array suffices. */
 static uint64_t wanted_bytes(struct copying *copying, const struct ghc_descriptor *group,
 			     uint64_t used)
 {
@@ -150,7 +150,7 @@ static uint64_t wanted_bytes(struct copying *copying, const struct ghc_descripto
 	return used;
 }
 
-/* Words read beyond one megablock count if they are there. */
+/* Copies a group larger than a megablock, as far as it is present. */
 static void copy_large(struct copying *copying, uint64_t start, unsigned char *bytes, uint64_t size)
 {
 	struct target_memory *memory = copying->ghc->memory;
@@ -211,8 +211,8 @@ int ghc_add_listed(struct ghc *ghc, uint64_t word)
 	return hash_put(&ghc->listed, word, NULL) ? 0 : -ENOMEM;
 }
 
-/* Storage.c, newCAF: what a program has just evaluated is in such a list until the next collection
- * of all. */
+/* Adds a list of mutable objects (Storage.c, newCAF): recently evaluated CAFs are in one until the
+ * next full collection. */
 static int add_list(struct copying *copying, const struct ghc_descriptor *group)
 {
 	uint64_t offset = group->start % GHC_MEGABLOCK;
@@ -230,7 +230,7 @@ static int add_list(struct copying *copying, const struct ghc_descriptor *group)
 	return error;
 }
 
-/* Its generation counts all of it. */
+/* Adds a segment, all of which its generation counts. */
 static int add_segment(struct copying *copying, const struct ghc_descriptor *group)
 {
 	struct ghc *ghc = copying->ghc;
@@ -251,7 +251,7 @@ static int add_segment(struct copying *copying, const struct ghc_descriptor *gro
 	return used ? add_span(copying, group, used, block_bytes) : 0;
 }
 
-/* A group in use. */
+/* Adds a group in use. */
 static int add_group(struct copying *copying, uint64_t address, const struct ghc_descriptor *group)
 {
 	uint64_t bytes = group->blocks * GHC_BLOCK, used;
@@ -269,7 +269,7 @@ static int add_group(struct copying *copying, uint64_t address, const struct ghc
 	return used && group->free > group->start ? add_span(copying, group, used, 0) : 0;
 }
 
-/* The megablocks that a group takes: only the first one has descriptors. */
+/* Returns the number of megablocks of a group: only the first one has descriptors. */
 static uint64_t megablocks_of(uint64_t blocks)
 {
 	uint64_t first = BLOCKS_PER_MEGABLOCK - GHC_FIRST_BLOCK;
@@ -279,7 +279,7 @@ static uint64_t megablocks_of(uint64_t blocks)
 		       : 1 + (blocks - first + BLOCKS_PER_MEGABLOCK - 1) / BLOCKS_PER_MEGABLOCK;
 }
 
-/* Whether a descriptor is of a group that ends where it may. */
+/* Returns whether a descriptor's group ends within its limits. */
 static bool is_group(const struct copying *copying, uint64_t block,
 		     const struct ghc_descriptor *group)
 {
@@ -288,7 +288,7 @@ static bool is_group(const struct copying *copying, uint64_t block,
 		       (block == GHC_FIRST_BLOCK ? GHC_BLOCKS_MAX : BLOCKS_PER_MEGABLOCK - block);
 }
 
-/* *megablocks gets how many are done. */
+/* Copies a megablock; *megablocks: how many were handled. */
 static int copy_megablock(struct copying *copying, uint64_t *megablocks)
 {
 	uint64_t block = GHC_FIRST_BLOCK;
@@ -310,7 +310,8 @@ static int copy_megablock(struct copying *copying, uint64_t *megablocks)
 			block++;
 			continue;
 		}
-		/* More may have been free than now. */
+		/* A free group may have shrunk since: only the megablocks of a group in use are
+		 * skipped. */
 		if (group.free != UINT64_MAX) {
 			error = add_group(copying, address, &group);
 			if (block == GHC_FIRST_BLOCK)
@@ -327,7 +328,7 @@ bool ghc_is_heap(const struct ghc *ghc, const struct mapping *mapping)
 	       mapping->end <= ghc->heap_end && mapping_is_anonymous(mapping);
 }
 
-/* All of them in a mapping. */
+/* Copies all megablocks in a mapping. */
 static int copy_mapping(struct copying *copying, const struct mapping *mapping)
 {
 	uint64_t at = align_up(mapping->start, GHC_MEGABLOCK), done;
@@ -368,7 +369,7 @@ static int add_closure(struct heap_sink *sink, const struct ghc_span *span, size
 			     info->class | NODE_OBJECT);
 }
 
-/* Blocks with one object, or with several that only bytes are in. */
+/* Adds blocks with one object, or with several byte arrays. */
 static int add_bytes(struct ghc *ghc, struct heap_sink *sink, const struct ghc_span *span)
 {
 	struct managed_class made = {.name = intern_string(sink->strings, "ARR_WORDS"),
@@ -390,7 +391,7 @@ static int add_bytes(struct ghc *ghc, struct heap_sink *sink, const struct ghc_s
 			     ((uint32_t)*place - 1) | NODE_PRECISE);
 }
 
-/* Closures that may have been larger before, or are in other versions. */
+/* Returns whether closures may have been larger before, or are in other versions. */
 static bool leaves_slop(const struct ghc_info *info)
 {
 	return info->shape == SHAPE_INDIRECTION || info->shape == SHAPE_BYTES ||
@@ -398,13 +399,13 @@ static bool leaves_slop(const struct ghc_info *info)
 	       info->shape == SHAPE_RECORD;
 }
 
-/* Storage.h: what a collection leaves where a closure was. */
+/* Returns whether a word is a forwarding mark left by a collection (Storage.h). */
 static bool was_moved(const struct ghc *ghc, uint64_t word)
 {
 	return word & 1 && word >= ghc->heap_start && word < ghc->heap_end;
 }
 
-/* Words that are left over behind closures are no info tables, as a rule. */
+/* Walks a span; stale words behind closures are usually no info tables. */
 static int walk_span(struct ghc *ghc, struct heap_sink *sink, const struct ghc_span *span)
 {
 	const uint64_t *words = (const uint64_t *)(const void *)span->bytes;
@@ -456,7 +457,7 @@ static int walk_spans(struct ghc *ghc, struct heap_sink *sink)
 	return error;
 }
 
-/* How many collections there were. */
+/* Returns the number of collections. */
 static uint64_t collections(const struct ghc *ghc)
 {
 	uint64_t sum = 0;
@@ -472,7 +473,7 @@ static uint64_t collections(const struct ghc *ghc)
 	return sum;
 }
 
-/* The generations that descriptors of a megablock lead to; the last one that was found, or 0. */
+/* Notes generations that a megablock's descriptors lead to. Returns the last one, or 0. */
 static uint64_t look_for_generations(struct ghc *ghc, uint64_t megablock)
 {
 	uint64_t at = 0;
@@ -487,13 +488,13 @@ static uint64_t look_for_generations(struct ghc *ghc, uint64_t megablock)
 	return at;
 }
 
-/* From descriptors in the first megablocks, and from one generation to the next. False: there is
- * none. */
+/* Finds generations from descriptors in the first megablocks, and from one generation to the next.
+ * Returns false if there are none. */
 static bool find_generations(struct ghc *ghc)
 {
 	uint64_t at = 0;
 
-	/* Those of nurseries lead to the youngest, to which no other one leads. */
+	/* Nurseries lead to the youngest generation, to which no other one leads. */
 	for (uint64_t i = 0; !ghc->generations[0] && i < LOOKED_AT_MEGABLOCKS; i++) {
 		uint64_t found = look_for_generations(ghc, ghc->heap_start + i * GHC_MEGABLOCK);
 
@@ -512,9 +513,9 @@ static bool find_generations(struct ghc *ghc)
 }
 
 /*
- * Whether an old generation has about as many words in its blocks as it counts: fewer, and blocks
- * are missing; many more, and a collection is at work that has left no other trace. Blocks of lists
- * of mutable objects count as well.
+ * Returns whether an old generation has about as many words in its blocks as it counts: with fewer,
+ * blocks are missing; with many more, a collection is at work that has left no other trace. Blocks
+ * of lists of mutable objects count as well.
  */
 static bool is_balanced(const struct ghc *ghc)
 {
@@ -527,7 +528,7 @@ static bool is_balanced(const struct ghc *ghc)
 	return true;
 }
 
-/* -EAGAIN: a collection has left its traces, or came between. */
+/* Walks all spans. -EAGAIN: a collection is under way, or intervened. */
 static int walk_all(struct ghc *ghc, struct heap_sink *sink)
 {
 	uint64_t since = collections(ghc);
@@ -563,7 +564,7 @@ static void report_on(const struct ghc *ghc, const struct heap_sink *sink, size_
 			"it was collected whenever it was read: objects may be missing or doubled";
 }
 
-/* The program, or the library that has the runtime. */
+/* Finds the symbols of the program, or of the library with the runtime. */
 static void find_symbols(struct ghc *ghc)
 {
 	const struct data_modules *modules = ghc->memory->modules;
@@ -578,7 +579,8 @@ static void find_symbols(struct ghc *ghc)
 		ghc->symbols = data_module_symbols(modules, ghc->module, &ghc->own);
 }
 
-/* MBlock.c, struct mblock_address_space: elsewhere if less of the address space may be used. */
+/* Finds the heap (MBlock.c, struct mblock_address_space): it is elsewhere if the address space is
+ * limited. */
 static void find_heap(struct ghc *ghc)
 {
 	uint64_t space = ghc_symbol(ghc, "mblock_address_space");
@@ -593,8 +595,8 @@ static void find_heap(struct ghc *ghc)
 	}
 }
 
-/* They are one array; when no collection runs, each has the same closure where those threads are
- * that wait for it. */
+/* Returns whether a collection runs: generations are one array; when none runs, each has the same
+ * closure in place of the threads that wait for it. */
 static bool moves(struct target_memory *memory)
 {
 	struct ghc ghc = {

@@ -17,12 +17,12 @@
 #define GHC_WORD 8
 #define GHC_BLOCK 4096ull
 #define GHC_MEGABLOCK (1ull << 20)
-/* Where the reservation for all of them begins: MBlock.c, osReserveHeapMemory(). */
+/* Start of the reservation for all megablocks: MBlock.c, osReserveHeapMemory(). */
 #define GHC_HEAP 0x4200000000ull
 #define GHC_HEAP_BYTES (1ull << 40)
 #define GHC_NAME_BYTES 256
 
-/* Block.h: bdescr. Those of a megablock's blocks stand at its start. */
+/* Block.h: bdescr. The descriptors of a megablock's blocks are at its start. */
 #define GHC_DESCRIPTOR 64
 #define GHC_FIRST_BLOCK 4
 #define GHC_BLOCKS_MAX (1u << 28)
@@ -33,7 +33,7 @@ struct ghc_descriptor {
 };
 _Static_assert(sizeof(struct ghc_descriptor) == GHC_DESCRIPTOR, "as bdescr");
 
-/* ClosureTypes.h; those with a meaning of their own. */
+/* ClosureTypes.h: types with special treatment. */
 enum ghc_closure_type {
 	GHC_CONSTR = 1,
 	GHC_CONSTR_NOCAF = 7,
@@ -59,17 +59,16 @@ enum ghc_closure_type {
 	GHC_CLOSURE_TYPES = 64,
 };
 
-/* How the closures of a type are laid out. */
+/* Layouts of closures by type. */
 enum ghc_shape {
 	SHAPE_NONE,    /* no such closure is in the heap */
-	SHAPE_PAYLOAD, /* as many pointers, then other words, as its info table has */
-	SHAPE_THUNK,   /* likewise, after a word for the result */
+	SHAPE_PAYLOAD, /* pointers, then other words, counted by its info table */
+	SHAPE_THUNK,   /* SHAPE_PAYLOAD behind a word for the result */
 	SHAPE_SELECTOR,
-	SHAPE_AP, /* an application that is not evaluated yet; SHAPE_PAP: one with too few arguments
-		   */
+	SHAPE_AP, /* an unevaluated application */
 	SHAPE_PAP,
 	SHAPE_AP_STACK,
-	SHAPE_INDIRECTION, /* it may have been larger before: words are left over behind it */
+	SHAPE_INDIRECTION, /* may have been larger before: stale words follow it */
 	SHAPE_BYTES,
 	SHAPE_ARRAY,
 	SHAPE_SMALL_ARRAY,
@@ -92,29 +91,29 @@ struct ghc_info {
 /* Used memory of some blocks, copied. */
 struct ghc_span {
 	uint64_t start, end;
-	uint64_t copied; /* so many bytes of it from its start on */
+	uint64_t copied; /* bytes copied from its start on */
 	const unsigned char *bytes;
 	uint32_t block_bytes; /* of a segment; 0: closures lie one after the other */
 };
 
-/* The value of a weak pointer, which its key holds. */
+/* The value of a weak pointer, held by its key. */
 struct ghc_weak {
 	uint64_t value;
-	size_t next; /* of the same key: its place in the list plus 1; 0: none */
+	size_t next; /* next value of the same key: index plus 1; 0: none */
 };
 
-/* Entries or texts of it. */
+/* The entries or the texts of a table of lines. */
 struct ghc_line_part {
-	uint64_t start, size;	 /* size: of what is not compressed */
-	unsigned char *unpacked; /* owned; NULL: it was not compressed */
+	uint64_t start, size;	 /* size: uncompressed */
+	unsigned char *unpacked; /* owned; NULL: not compressed */
 };
 
 /* Lines of one module's info tables. */
 struct ghc_line_table {
 	const struct ghc_line_layout *layout;
-	uint64_t codes, count; /* of info tables */
+	uint64_t codes, count; /* address and number of info tables' codes */
 	struct ghc_line_part entries, texts;
-	uint32_t module; /* a place of texts, where all entries have the same */
+	uint32_t module; /* offset in texts, if all entries share a module */
 };
 #define GHC_LINE_BYTES 640
 
@@ -122,103 +121,110 @@ struct ghc_line_table {
 
 struct ghc {
 	struct target_memory *memory;
-	const struct data_module *module; /* has the symbols; NULL: none has any */
+	const struct data_module *module; /* contains the symbols; NULL: no module does */
 	struct image own;
 	const struct symbol_table *symbols;
 	uint64_t heap_start, heap_end; /* of the reservation */
 	VEC(struct ghc_span) spans;    /* by ascending address */
 	VEC(void *) copies;	       /* owned */
 	VEC(struct ghc_info) infos;
-	struct hash info_index; /* address of an info table -> its place in infos plus 1 */
+	struct hash info_index; /* address of an info table -> place in infos plus 1 */
 	struct hash classes;	/* name -> class plus 1 */
 	VEC(struct ghc_line_table) line_tables;
-	uint64_t unpacked, entries_seen; /* bytes and entries of theirs: see lines.c */
-	struct hash
-		lines; /* code of an info table -> the number of its table, and its place there */
-	struct hash unused; /* descriptors of blocks of nurseries that nothing is in */
-	struct hash listed; /* words of lists of mutable objects that lead to programs' data */
+	uint64_t unpacked, entries_seen; /* bytes and entries of line tables: see lines.c */
+	struct hash lines;  /* code of an info table -> number of its table, index in it */
+	struct hash unused; /* descriptors of empty blocks of nurseries */
+	struct hash listed; /* words of mutable lists that point to programs' data */
 	VEC(struct ghc_weak) weaks;
-	struct hash weak_keys; /* nodes that are keys -> the first one's place plus 1 */
-	struct hash nurseries; /* descriptors of their first blocks */
+	struct hash weak_keys; /* key node -> index of its first value plus 1 */
+	struct hash nurseries; /* descriptors of nurseries' first blocks */
 	uint64_t generations[GHC_GENERATIONS_MAX];
-	uint64_t words[GHC_GENERATIONS_MAX]; /* in their blocks, large objects aside */
+	uint64_t words[GHC_GENERATIONS_MAX]; /* words in their blocks, without large objects */
 	uint64_t heap_bytes;
 	uint64_t nonsense;
-	bool unbalanced; /* generations have other sizes than they count */
-	bool non_moving; /* there are segments of that collector */
+	bool unbalanced; /* sizes of generations contradict their counts */
+	bool non_moving; /* segments of the non-moving collector exist */
 	bool knows_allocators;
-	uint64_t allocators; /* that have the sizes of segments' blocks; 0: their descriptors do */
+	uint64_t allocators; /* address of the sizes of segments' blocks; 0: in descriptors */
 };
 
-/* Whether the heap's memory lies there. */
+/* Returns whether a mapping belongs to the heap. */
 bool ghc_is_heap(const struct ghc *ghc, const struct mapping *mapping);
 
-/* The address of a symbol; 0: none has that name. */
+/* Returns the address of a symbol; 0: no such symbol. */
 uint64_t ghc_symbol(const struct ghc *ghc, const char *name);
-/* "Main.cache" for Main_cache_closure; false: nothing has a name there. *exact: the name is that of
- * the address; else of the code that comes next. */
+/* Writes "Main.cache" for Main_cache_closure; returns false if there is no name. *exact: the name
+ * is that of the address; otherwise that of the next named code. */
 bool ghc_name_at(const struct ghc *ghc, uint64_t address, char name[GHC_NAME_BYTES], bool *exact);
 
-/* Likewise of a variable of any module, such as a library with the program's code. */
+/* Writes the name of a variable of any module, such as a library with the program's code; returns
+ * false if there is none. */
 bool ghc_variable_at(const struct ghc *ghc, uint64_t address, char name[GHC_NAME_BYTES]);
-/* "libHSbase.so+0x1230", which is the same in every run; the address, if it is in no file. */
+/* Writes a place that is the same in every run, "libHSbase.so+0x1230"; the address if it is in no
+ * file. */
 void ghc_place_name(const struct ghc *ghc, uint64_t address, char name[GHC_NAME_BYTES]);
 
-/* The info table at an address, with its class. 0; -ENOENT: there is none of a closure; -ENOMEM. */
+/*
+ * Finds the info table at an address, with its class. 0; -ENOENT: no closure's info table; -ENOMEM.
+ */
 int ghc_info_at(struct ghc *ghc, struct heap_sink *sink, uint64_t address,
 		const struct ghc_info **info);
-/* Whether an address may be one of an info table. */
+/* Returns whether an address may be that of an info table. */
 bool ghc_is_code(const struct ghc *ghc, uint64_t address);
-/* The words of a closure of which the first `count` are known; 0: it cannot be. */
+/* Returns the size of a closure in words, from its first `count` words; 0: impossible. */
 uint64_t ghc_closure_words(const struct ghc_info *info, const uint64_t *words, size_t count);
 
-/* One of a group that is where it says. */
+/* Reads the descriptor of a group; returns false if it does not describe its own place. */
 bool ghc_read_descriptor(const struct ghc *ghc, uint64_t address, struct ghc_descriptor *read);
-/* Finds the nurseries, and the blocks of theirs that nothing is in. 0 or -ENOMEM. */
+/* Finds the nurseries, and their empty blocks. 0 or -ENOMEM. */
 int ghc_find_nurseries(struct ghc *ghc);
 
-#define GHC_HEAD_WORDS 5 /* by which every closure's size is known */
+#define GHC_HEAD_WORDS 5 /* enough words to compute any closure's size */
 
 /* Segments of the non-moving collector. */
 #define GHC_SEGMENT (8 * (uint32_t)GHC_BLOCK)
-/* Finds what ghc_segment_block_bytes() needs. 0 or -ENOMEM. */
+/* Finds the data for ghc_segment_block_bytes(). 0 or -ENOMEM. */
 int ghc_find_allocators(struct ghc *ghc);
-/* The size of a segment's blocks by a word of its descriptor; 0: it cannot be. */
+/* Returns the size of a segment's blocks by a word of its descriptor; 0: impossible. */
 uint32_t ghc_segment_block_bytes(const struct ghc *ghc, uint64_t said);
-/* How much of GHC_SEGMENT bytes is in use, from their start on. */
+/* Returns the used bytes of a segment, from its start on. */
 uint64_t ghc_segment_used(const unsigned char *bytes, uint32_t block_bytes);
-/* Whether that collector has not marked yet all that lives; false if there are no symbols. */
+/* Returns whether the non-moving collector is still marking; false without symbols. */
 bool ghc_is_marking(const struct ghc *ghc);
 int ghc_walk_segment(struct ghc *ghc, struct heap_sink *sink, const struct ghc_span *span);
 
 /* Finds the lines of info tables. 0 or -ENOMEM. */
 int ghc_find_lines(struct ghc *ghc);
 void ghc_forget_lines(struct ghc *ghc);
-/* "Leak.hs:38:58-91 in Main.mkSession :: Item", as the program says it; false: unknown. */
+/* Writes the source of an info table as recorded by the program, "Leak.hs:38:58-91 in
+ * Main.mkSession :: Item"; returns false if unknown. */
 bool ghc_line(const struct ghc *ghc, uint64_t code, char line[GHC_LINE_BYTES]);
 
-/* The copied words from an address on, and how many there are; NULL: it was not copied. */
+/* Returns the copied words from an address on, and their number; NULL: not copied. */
 const uint64_t *ghc_copied(const struct ghc *ghc, uint64_t address, size_t *count);
 
-/* StgTSO, in words. From 9.10 on what is behind the state is one place later. */
+/* StgTSO, in words. Since 9.10 members behind the state are one word later. */
 #define GHC_TSO_STATE 4 /* the lower quarter */
 #define GHC_TSO_ID 6
-/* By how many places. */
+/* Returns this shift, in words. */
 size_t ghc_thread_shift(const struct ghc *ghc, const uint64_t *words, size_t count);
 
-/* The node of a weak pointer's key, by the words of its closure; BLOCK_NONE: it lives for ever. */
+/* Returns the node of a weak pointer's key, by the words of its closure; BLOCK_NONE: the key is
+ * immortal. */
 uint32_t ghc_weak_key(const struct heap_sink *sink, const uint64_t *words, size_t count);
 #define GHC_WEAK_KEY 2
 #define GHC_WEAK_VALUE 3
 
-/* As struct heap_walker has them. */
+/* Adds roots and references: see roots() and refer() of struct heap_walker. */
 int ghc_roots(void *state, struct heap_sink *sink);
 int ghc_refer(void *state, struct heap_sink *sink, uint32_t node);
 
-/* A word of a block without closures: it may be in a list of mutable objects. 0 or -ENOMEM. */
+/*
+ * Notes a word of a block without closures, which may be a list of mutable objects. 0 or -ENOMEM.
+ */
 int ghc_add_listed(struct ghc *ghc, uint64_t word);
 
-/* Sees each aligned word of the programs' data that is not 0. 0 or an error. */
+/* Calls visit() for each nonzero aligned word of the programs' data. 0 or its error. */
 typedef int ghc_visit_word(void *context, uint64_t address, uint64_t word);
 int ghc_visit_data(const struct ghc *ghc, ghc_visit_word *visit, void *context);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where in the source a closure comes from: programs that were compiled with -finfo-table-map have
- * a table for each module that leads from info tables to lines. Source: rts/include/rts/IPE.h of
- * 9.6, 9.8 and 9.10; from 9.8 on entries and texts may be compressed (rts/IPE.c).
+ * Sources of closures: programs compiled with -finfo-table-map have a table for each module that
+ * maps info tables to lines. Source: rts/include/rts/IPE.h of 9.6, 9.8 and 9.10; since 9.8 entries
+ * and texts may be compressed (rts/IPE.c).
  *
- * The tables lie in the data of programs. They are found by their shape, so it does not matter
- * whether the runtime has read them, or a program was stripped.
+ * The tables are in the data of programs. They are found by their shape, whether or not the runtime
+ * has read them, and in stripped programs, too.
  */
 #include "heap/runtime/ghc/ghc.h"
 
@@ -19,23 +19,23 @@
 #include "base/cleanup.h"
 #include "binary/arch/machine.h"
 
-/* Fields of an entry: places of texts, and FIELD_NONE where it has no such one. */
+/* Fields of an entry: offsets of texts, or FIELD_NONE. */
 #define FIELD_NONE UINT8_MAX
 struct ghc_line_layout {
 	uint8_t bytes;
 	uint8_t type, label, module, file, span, padding;
 };
 
-/* IpeBufferListNode of 9.6: the next one, texts, how many entries, entries, each of which begins
- * with the info table's code. */
+/* IpeBufferListNode of 9.6: next, texts, number of entries, entries, each of which begins with the
+ * info table's code. */
 #define OLD_TEXTS 8
 #define OLD_COUNT 16
 #define OLD_ENTRIES 24
 static const struct ghc_line_layout old_layout = {
 	.bytes = 40, .type = 16, .label = 20, .module = 24, .file = 28, .span = 32, .padding = 36};
 
-/* Of 9.8 and newer. The codes of info tables are apart, and sizes are those of what is not
- * compressed. 9.10 has the module once for all entries. */
+/* Since 9.8: the codes of info tables are separate, and sizes are uncompressed. 9.10 has one module
+ * for all entries. */
 #define NEW_COMPRESSED 8
 #define NEW_COUNT 16
 #define NEW_CODES 24
@@ -56,11 +56,11 @@ static const struct ghc_line_layout new_layouts[] = {
 };
 
 #define COUNT_MAX (1u << 20)
-#define ENTRIES_MAX (1u << 23) /* of all tables */
-#define TABLE_COST 64	       /* a table counts as so many entries of them */
+#define ENTRIES_MAX (1u << 23) /* entries of all tables */
+#define TABLE_COST 64	       /* price of a table, in entries */
 #define TEXTS_MAX (1u << 28)
-#define UNPACKED_MAX (64u << 20) /* bytes of all tables, and of all that seemed to be some */
-#define PROVED 3		 /* entries of each table */
+#define UNPACKED_MAX (64u << 20) /* bytes of all tables, real or apparent */
+#define PROVED 3		 /* entries checked in each table */
 #define TEXT_BYTES 128
 #define TYPE_BYTES 64
 
@@ -74,7 +74,7 @@ static bool is_readable(const struct ghc *ghc, uint64_t address)
 	return mapping && mapping->readable;
 }
 
-/* Bytes of entries or of texts: those of the process, or unpacked ones. */
+/* Reads bytes of entries or of texts, from the process or unpacked. */
 static bool read_part(const struct ghc *ghc, const struct ghc_line_part *part, uint64_t place,
 		      void *bytes, size_t size)
 {
@@ -86,7 +86,7 @@ static bool read_part(const struct ghc *ghc, const struct ghc_line_part *part, u
 	return true;
 }
 
-/* Characters that cannot be shown end it. False: it is none, or empty. */
+/* Reads a text, up to the first unprintable character; returns false if it is invalid, or empty. */
 static bool read_text(const struct ghc *ghc, const struct ghc_line_table *table, uint32_t place,
 		      char *text, size_t size)
 {
@@ -109,7 +109,7 @@ static bool read_field(const struct ghc *ghc, const struct ghc_line_table *table
 			 sizeof(*value));
 }
 
-/* The text of a field of an entry. */
+/* Reads the text of a field of an entry. */
 static bool read_named(const struct ghc *ghc, const struct ghc_line_table *table, uint64_t number,
 		       uint8_t field, char *text, size_t size)
 {
@@ -127,7 +127,7 @@ static uint64_t code_of(const struct ghc *ghc, const struct ghc_line_table *tabl
 	return target_word(ghc->memory, table->codes + number * step);
 }
 
-/* A text begins where another one has ended. */
+/* Returns whether a text begins there, behind the end of another one. */
 static bool begins_text(const struct ghc *ghc, const struct ghc_line_table *table, uint32_t place)
 {
 	char before = 0;
@@ -150,7 +150,7 @@ static bool is_entry(const struct ghc *ghc, const struct ghc_line_table *table, 
 	       read_text(ghc, table, module, name, sizeof(name)) && isupper((unsigned char)name[0]);
 }
 
-/* Whether it begins as a table does: code, and a module's name. */
+/* Returns whether it begins like a table: code, and a module's name. */
 static bool is_table(const struct ghc *ghc, const struct ghc_line_table *table)
 {
 	for (uint64_t i = 0; i < MIN(table->count, PROVED); i++) {
@@ -189,7 +189,7 @@ static int add_table(struct ghc *ghc, const struct ghc_line_table *table)
 	return 0;
 }
 
-/* 0; -ENOENT: it is nothing that was compressed so; -ENOMEM. */
+/* Decompresses a part. 0; -ENOENT: not compressed in this format; -ENOMEM. */
 static int unpack(struct ghc *ghc, struct ghc_line_part *part)
 {
 	uint64_t most = ZSTD_compressBound(part->size), size = 0;
@@ -202,7 +202,7 @@ static int unpack(struct ghc *ghc, struct ghc_line_part *part)
 	part->unpacked = malloc(part->size);
 	if (!packed || !part->unpacked)
 		return -ENOMEM;
-	/* How long it is stands in it; what follows is read as well, as far as it is there. */
+	/* The length is inside the data; following bytes are read as well, as far as present. */
 	while (size < most) {
 		uint64_t step = MIN(MEMORY_PAGE - (part->start + size) % MEMORY_PAGE, most - size);
 
@@ -217,7 +217,7 @@ static int unpack(struct ghc *ghc, struct ghc_line_part *part)
 	return 0;
 }
 
-/* A table of 9.8 and newer: the size of its entries says how they are laid out. */
+/* Reads a table of 9.8 and newer: the size of its entries determines their layout. */
 static bool read_new(const struct ghc *ghc, uint64_t node, struct ghc_line_table *table)
 {
 	uint64_t size = target_word(ghc->memory, node + NEW_ENTRIES_SIZE);
@@ -277,7 +277,7 @@ static int find_old(struct ghc *ghc, uint64_t node, uint64_t texts)
 	return add_table(ghc, &table);
 }
 
-/* `word` may be where a table has its texts. */
+/* Checks whether `word` is the pointer to a table's texts. */
 static int find_table(void *context, uint64_t address, uint64_t word)
 {
 	struct ghc *ghc = context;

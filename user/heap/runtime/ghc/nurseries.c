@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Nurseries of Haskell's closures, one of each capability. Of their blocks, those behind the one
- * that is being filled have old closures.
+ * Nurseries of Haskell's closures, one for each capability. Blocks behind the one being filled
+ * contain stale closures.
  */
 #include <errno.h>
 
@@ -9,9 +9,9 @@
 #include "binary/arch/machine.h"
 #include "heap/runtime/ghc/ghc.h"
 
-#define CAPABILITY_WORDS 160 /* until its nursery */
+#define CAPABILITY_WORDS 160 /* words before its nursery */
 
-/* Where the descriptor of a group may be: in the first blocks of a megablock. */
+/* Returns whether an address may be a group's descriptor: in the first blocks of a megablock. */
 static bool is_descriptor(const struct ghc *ghc, uint64_t address)
 {
 	return address >= ghc->heap_start && address < ghc->heap_end &&
@@ -34,7 +34,7 @@ bool ghc_read_descriptor(const struct ghc *ghc, uint64_t address, struct ghc_des
 	       read->blocks < GHC_BLOCKS_MAX;
 }
 
-/* Whether a chain has as many blocks as is said, with `current` among them. */
+/* Returns whether a chain has the given number of blocks, with `current` among them. */
 static bool is_nursery(const struct ghc *ghc, uint64_t first, uint64_t blocks, uint64_t current)
 {
 	uint64_t at = first, previous = 0, sum = 0;
@@ -53,7 +53,8 @@ static bool is_nursery(const struct ghc *ghc, uint64_t first, uint64_t blocks, u
 	return !at && sum == blocks && found;
 }
 
-/* Of the blocks of a nursery, those behind `current` are unused. One that was just found ends. */
+/* Adds a nursery, whose blocks behind `current` are unused. The chain ends at a block found before.
+ * 0 or -ENOMEM. */
 static int add_nursery(struct ghc *ghc, uint64_t blocks, uint64_t current)
 {
 	struct ghc_descriptor read;
@@ -69,8 +70,8 @@ static int add_nursery(struct ghc *ghc, uint64_t blocks, uint64_t current)
 	return 0;
 }
 
-/* Capability.h, StgRegTable: rNursery leads to the nursery, and rCurrentNursery is next. Those of
- * other capabilities stand elsewhere. */
+/* Finds a nursery (Capability.h, StgRegTable): rNursery leads to it, followed by rCurrentNursery.
+ * Other capabilities are elsewhere. */
 static int find_nursery(void *context, uint64_t address, uint64_t word)
 {
 	struct ghc *ghc = context;
@@ -88,7 +89,7 @@ static int find_nursery(void *context, uint64_t address, uint64_t word)
 	return add_nursery(ghc, blocks, current);
 }
 
-/* Whether a capability may be there, which begins with addresses of code: it is in malloc's
+/* Returns whether a capability may be there: it begins with addresses of code, and is in malloc's
  * memory. */
 static bool is_capability(const struct ghc *ghc, uint64_t address)
 {
@@ -99,7 +100,7 @@ static bool is_capability(const struct ghc *ghc, uint64_t address)
 	       ghc_is_code(ghc, target_word(ghc->memory, address));
 }
 
-/* It has such words as find_nursery() looks for. */
+/* Searches a capability for the words that find_nursery() recognises. */
 static bool add_capability(struct ghc *ghc, uint64_t address, int *error)
 {
 	uint64_t words[CAPABILITY_WORDS];
@@ -126,8 +127,8 @@ static bool add_capability(struct ghc *ghc, uint64_t address, int *error)
 	return false;
 }
 
-/* Capability.c: a program with several (-N) has a table of them, from 9.2 on in its data, and none
- * of them is in its data. */
+/* Finds capabilities (Capability.c): a program with several (-N) has a table of them, since 9.2 in
+ * its data; the capabilities themselves are elsewhere. */
 static int find_capabilities(void *context, uint64_t address, uint64_t word)
 {
 	struct ghc *ghc = context;

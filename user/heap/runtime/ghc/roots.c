@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Roots of Haskell's closures: constant expressions that were evaluated (CAFs), stable pointers,
- * threads, weak pointers. Variables of C come last. What the collector itself keeps holds none.
+ * Roots of Haskell's closures: evaluated constant expressions (CAFs), stable pointers, threads,
+ * weak pointers. Variables of C come last. The collector's own records hold nothing.
  */
 #include "heap/runtime/ghc/ghc.h"
 
@@ -65,12 +65,16 @@ int ghc_visit_data(const struct ghc *ghc, ghc_visit_word *visit, void *context)
 struct visit {
 	struct ghc *ghc;
 	struct heap_sink *sink;
-	uint64_t flag; /* CAFs that lived at the last collection have it in their link; 0: not
-			  known, or those that were not marked yet have another one */
+	/* link flag of CAFs that lived at the last collection; 0: unknown, or unmarked CAFs have
+	 * another one */
+	uint64_t flag;
 };
 
-/* Storage.c, Note [STATIC_LINK fields]: new ones have no flag, and 3 stands for all. One without a
- * flag that no list has was dead at the last collection, and what it leads to is anything. */
+/*
+ * Returns whether a CAF lives (Storage.c, Note [STATIC_LINK fields]): new ones have no flag, and 3
+ * stands for all. A CAF without a flag and in no list was dead at the last collection, and its
+ * target is invalid.
+ */
 static bool caf_lives(const struct visit *visit, uint64_t caf)
 {
 	uint64_t flag = target_word(visit->ghc->memory, caf + CAF_LINK) & 3;
@@ -80,7 +84,7 @@ static bool caf_lives(const struct visit *visit, uint64_t caf)
 	return !visit->flag || !flag || flag == 3 || flag == visit->flag;
 }
 
-/* Its own name, or that of the code by which it was evaluated. */
+/* Writes the name of a CAF, or of the code that evaluated it. */
 static void caf_name(const struct ghc *ghc, uint64_t caf, char root[ROOT_BYTES])
 {
 	char name[GHC_NAME_BYTES], line[GHC_LINE_BYTES];
@@ -114,7 +118,7 @@ static int add_caf(void *context, uint64_t address, uint64_t word)
 	value = target_word(visit->ghc->memory, address + CAF_VALUE);
 	if (heap_sink_node(visit->sink, value) == BLOCK_NONE)
 		return 0;
-	/* It is no variable of C besides. */
+	/* It does not count as a variable of C. */
 	error = heap_sink_claim(visit->sink, address, CAF_BYTES, true);
 	if (error || !caf_lives(visit, address))
 		return error;
@@ -132,7 +136,7 @@ static int add_cafs(struct ghc *ghc, struct heap_sink *sink)
 	return ghc_visit_data(ghc, add_caf, &visit);
 }
 
-/* StablePtr.c: free entries lead to each other. */
+/* Adds stable pointers (StablePtr.c); free entries form a list. */
 static int add_stable_pointers(struct ghc *ghc, struct heap_sink *sink)
 {
 	uint64_t table = target_word(ghc->memory, ghc_symbol(ghc, "stable_ptr_table"));
@@ -155,7 +159,7 @@ static int add_stable_pointers(struct ghc *ghc, struct heap_sink *sink)
 
 /* Threads and weak pointers, which are closures. */
 
-/* In 8.8 the number has 32 bits, and an error's is behind it. */
+/* Adds a thread. In 8.8 its number has 32 bits, followed by an error number. */
 static int add_thread(const struct ghc *ghc, struct heap_sink *sink, uint64_t address,
 		      const uint64_t *words, size_t count)
 {
@@ -172,7 +176,7 @@ static int add_thread(const struct ghc *ghc, struct heap_sink *sink, uint64_t ad
 	return heap_sink_root(sink, GHC_KEY, name, address);
 }
 
-/* Its finalizers wait for the key to die. */
+/* Adds a weak pointer, whose finalizers wait for the death of the key. */
 static int add_weak(struct ghc *ghc, struct heap_sink *sink, uint64_t address,
 		    const uint64_t *words, size_t count)
 {
@@ -215,7 +219,7 @@ static int add_closures(struct ghc *ghc, struct heap_sink *sink)
 	return error;
 }
 
-/* The generations lead to threads and weak pointers that may be garbage. */
+/* Claims the generations, which lead to threads and weak pointers that may be garbage. */
 static int claim_generations(const struct ghc *ghc, struct heap_sink *sink)
 {
 	int error = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Segments of GHC's non-moving collector (+RTS -xn), which has the oldest generation: blocks of one
- * size, one closure each, behind a byte for each block. Source: rts/sm/NonMoving.h, 8.10 to 9.12.
+ * Segments of GHC's non-moving collector (+RTS -xn), which manages the oldest generation: blocks of
+ * one size, one closure each, behind a byte for each block. Source: rts/sm/NonMoving.h, 8.10 to
+ * 9.12.
  *
- * A block is in use if its byte is not 0: it lived when the collector last marked; or if it comes
- * before the next free one, because it was given out since. Segments that were given up have
- * neither.
+ * A block is in use if its byte is not 0, because it lived at the last marking; or if it precedes
+ * the next free block, because it was allocated since. Freed segments have neither.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #define SEGMENT_HEAD 24
 #define BLOCK_MIN_BITS 3
 #define BLOCK_MAX_BITS 14
-/* From 9.8 on sizes are in a table of allocators, in which those of a few words come first. */
+/* Since 9.8 sizes are in a table of allocators, the smallest first. */
 #define ALLOCATOR_BYTES 32
 #define ALLOCATOR_SIZE 24
 #define ALLOCATOR_COUNT 26
@@ -28,12 +28,12 @@
 #define ALLOCATORS_MAX 256
 #define OLD_ALLOCATORS 12
 
-/* struct NonmovingHeap: the list of segments to be swept, until 9.6 and from 9.8 on; what is at the
- * other places is no address of a segment. */
+/* struct NonmovingHeap: offsets of the list of segments to be swept, up to 9.6 and since 9.8; at
+ * the other offsets no word is the address of a segment. */
 static const uint8_t sweep_lists[] = {112, 24, 32};
 
 struct segment {
-	uint32_t blocks, first; /* where the first one begins */
+	uint32_t blocks, first; /* first: offset of the first block */
 	uint16_t next_free;
 	const unsigned char *marks;
 };
@@ -57,7 +57,7 @@ static bool is_used(const struct segment *segment, uint32_t block)
 	return block < segment->next_free || segment->marks[block];
 }
 
-/* 0: it is none. */
+/* Returns the block size of an allocator; 0: no allocator. */
 static uint32_t allocator_size(const struct ghc *ghc, uint64_t allocator)
 {
 	uint16_t size, count;
@@ -82,7 +82,7 @@ static int find_allocators(void *context, uint64_t address, uint64_t word)
 	return 0;
 }
 
-/* In a stripped program, too: it is the only such table. */
+/* Finds the table by its unique shape, in stripped programs, too. */
 int ghc_find_allocators(struct ghc *ghc)
 {
 	if (ghc->knows_allocators)
@@ -144,7 +144,7 @@ int ghc_walk_segment(struct ghc *ghc, struct heap_sink *sink, const struct ghc_s
 	return error;
 }
 
-/* Where the lists of the segments of one size are; 0: there are no more sizes. */
+/* Returns the address of the lists of segments of one size; 0: no more sizes. */
 static uint64_t allocator_at(const struct ghc *ghc, uint64_t heap, uint64_t place)
 {
 	uint64_t allocator = ghc->allocators + place * ALLOCATOR_BYTES;
@@ -154,7 +154,9 @@ static uint64_t allocator_at(const struct ghc *ghc, uint64_t heap, uint64_t plac
 	return place < OLD_ALLOCATORS ? target_word(ghc->memory, heap + place * GHC_WORD) : 0;
 }
 
-/* Lists of full segments are put aside as marking begins, and are lists to be swept then. */
+/*
+ * Returns whether marking has begun, when lists of full segments are set aside, to be swept later.
+ */
 static bool has_put_aside(const struct ghc *ghc, uint64_t heap)
 {
 	bool full = false, aside = false;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Go: a mapping begins at 0xc000000000, where its arenas begin (runtime/malloc.go: arena hints);
- * from 1.25 on they are named. From 1.26 on they lie anywhere: then the program's build information
- * shows it, or its module data where a build left that out.
+ * Go: arenas begin at a mapping at 0xc000000000 (runtime/malloc.go: arena hints); since 1.25 they
+ * are named. Since 1.26 they are anywhere: then the program's build information identifies it, or
+ * its module data if a build omitted that.
  *
- * A program is known by its module data (symtab.go): a word that points to a table of functions
- * with a magic number in its header, and after it where text, data and that table's parts are,
- * which must fit each other.
+ * A program is recognised by its module data (symtab.go): a word that points to a table of
+ * functions with a magic number in its header, followed by the addresses of text, data and the
+ * table's parts, which must be consistent.
  */
 #include "heap/runtime/go/go.h"
 
@@ -24,7 +24,7 @@
 #define ARENAS 0xc000000000ull
 #define ARENAS_END 0x10000000000ull
 
-/* Limits of what is believed. */
+/* Plausible limits. */
 #define DATA_BYTES_MAX (256ull << 20)
 #define FUNCTIONS_MAX (8u << 20)
 #define PART_BYTES_MAX (4ull << 30)
@@ -34,13 +34,13 @@
 #define MAGIC_NEW 0xfffffff1u
 #define WORD_SIZE 8
 #define HEADER_ALIGNMENT 16
-#define HEADER_BYTES_MAX 256 /* up to the names behind it */
+#define HEADER_BYTES_MAX 256 /* limit, up to the names behind it */
 
-/* Of runtime.buildVersion: "go1.9" at least. */
+/* Lengths of runtime.buildVersion: "go1.9" is the shortest. */
 #define RELEASE_LEAST 5
 #define RELEASE_BYTES 24
 
-/* debug/buildinfo: 16-aligned; its flags say whether the version stands behind it. */
+/* debug/buildinfo: 16-aligned; its flags tell whether the version follows. */
 #define BUILD_INFO "\xff Go buildinf:"
 #define BUILD_INFO_FLAGS 15
 #define BUILD_INFO_INLINE 2
@@ -94,7 +94,7 @@ static bool detect(const struct mapping *mapping)
 
 static bool owns(const void *state, const struct mapping *mapping)
 {
-	const struct go_range *heap = state; /* NULL: it is where it is by default */
+	const struct go_range *heap = state; /* NULL: the default place */
 
 	if (!mapping_is_anonymous(mapping) || !mapping_is_data(mapping))
 		return false;
@@ -104,7 +104,7 @@ static bool owns(const void *state, const struct mapping *mapping)
 		(mapping->start >= ARENAS && mapping->end <= ARENAS_END));
 }
 
-/* Whole pages; zeros for those that were never touched and are no file's, or cannot be read. */
+/* Copies whole pages; zeros for untouched pages of no file, and for unreadable ones. */
 static void copy_pages(struct target_memory *memory, uint64_t address, void *buffer, size_t size)
 {
 	for (size_t done = 0; done < size; done += MEMORY_PAGE) {
@@ -141,7 +141,7 @@ static bool slice_at(const struct target_memory *memory, const uint64_t *words,
 	       is_in_file(memory, words[0]) && words[0] + words[1] > words[0];
 }
 
-/* Copies the table of functions, which must begin and end where the text does. 0 or an error. */
+/* Copies the table of functions, which must have the bounds of the text. 0 or an error. */
 static int copy_table(struct go_program *program, uint64_t start, uint64_t count)
 {
 	struct go_function_entry *entries = calloc(count, sizeof(*entries));
@@ -163,7 +163,7 @@ static int copy_table(struct go_program *program, uint64_t start, uint64_t count
 		       : -ENOENT;
 }
 
-/* 0; -ENOENT: these words are no module data; -ENOMEM. */
+/* Takes module data from words. 0; -ENOENT: no module data; -ENOMEM. */
 static int take_module(struct go_program *program, const uint64_t *words)
 {
 	struct target_memory *memory = program->memory;
@@ -186,7 +186,7 @@ static int take_module(struct go_program *program, const uint64_t *words)
 
 /* Data. */
 
-/* noptrdata, data, bss and noptrbss stand together, in any order. 0 or an error. */
+/* Copies the data: noptrdata, data, bss and noptrbss are adjacent, in any order. 0 or an error. */
 static int copy_data(struct go_program *program, const uint64_t *words)
 {
 	const uint64_t *ranges = words + MODULE_DATA;
@@ -208,7 +208,8 @@ static int copy_data(struct go_program *program, const uint64_t *words)
 	return 0;
 }
 
-/* "1.24.4" of "go1.24.4 X:nocoverageredesign"; others, such as "devel go1.28-1234", stay so. */
+/* Takes "1.24.4" of "go1.24.4 X:nocoverageredesign"; others, such as "devel go1.28-1234", stay
+ * unchanged. */
 static void take_version(struct go_program *program, const char *text)
 {
 	const char *from = text_begins(text, "go1.") ? text + 2 : text;
@@ -232,7 +233,7 @@ static const struct go_layout *layout_of(const char *version)
 	return NULL;
 }
 
-/* A copy of a mapping in which the version may stand, on multiples of 16. */
+/* Finds the build information in a copy of a mapping, at multiples of 16. */
 static bool find_build_info(struct go_program *program, const unsigned char *bytes, size_t size)
 {
 	for (size_t i = 0; i + BUILD_INFO_TEXT + 1 + sizeof(program->version) <= size; i += 16) {
@@ -253,7 +254,7 @@ static bool find_build_info(struct go_program *program, const unsigned char *byt
 	return false;
 }
 
-/* "go1.26.5" or "go1.26rc1", and nothing else. */
+/* Returns whether a text is "go1.26.5" or "go1.26rc1", and nothing else. */
 static bool is_release(const char *text)
 {
 	size_t length = text_begins(text, "go1.") ? 4 : 0;
@@ -263,8 +264,8 @@ static bool is_release(const char *text)
 }
 
 /*
- * runtime.buildVersion, in a program without build information: a string in its data. One that has
- * several such texts does not say which is its own. -EEXIST: it has; 0: one, or none.
+ * Finds runtime.buildVersion in a program without build information: a string in its data. 0: one,
+ * or none; -EEXIST: several such texts, so that none can be chosen.
  */
 static int find_build_version(const struct go_program *program, const uint64_t *words, size_t count,
 			      char release[RELEASE_BYTES])
@@ -298,8 +299,8 @@ static void find_version(struct go_program *program, const uint64_t *words, size
 }
 
 /*
- * Module data begin with the address of the table of functions' header, which names follow: its
- * first part, of as many bytes as it has room for.
+ * Returns whether words contain module data: they begin with the address of the header of the table
+ * of functions, followed by names: its first part, limited by its size.
  */
 static bool has_module(const struct maps *maps, const uint64_t *words, size_t count)
 {
@@ -375,7 +376,7 @@ int go_heap_find(const struct maps *maps, uint64_t address, struct runtime_heap 
 	}
 	if (!address || address < run.start || address >= run.end)
 		return 0;
-	/* The rest of the reservation. */
+	/* Extend it by the rest of the reservation. */
 	for (size_t i = 0; i < maps->list.count; i++) {
 		const struct mapping *mapping = &maps->list.items[i];
 
@@ -394,10 +395,10 @@ int go_heap_find(const struct maps *maps, uint64_t address, struct runtime_heap 
 /* Findings in one mapping of data: module data, the version. */
 struct search {
 	struct go_program *program;
-	size_t modules; /* how many are there */
+	size_t modules; /* number of module data found */
 };
 
-/* Among several, plugins' among them, none is chosen. 0 or -ENOMEM. */
+/* Searches words for module data; among several, such as plugins', none is chosen. 0 or -ENOMEM. */
 static int search_words(struct search *search, const struct mapping *mapping, const uint64_t *words,
 			size_t count)
 {
@@ -435,7 +436,8 @@ static int search_mapping(struct search *search, const struct mapping *mapping)
 	return search_words(search, mapping, words, size / WORD_SIZE);
 }
 
-/* In a file at fixed addresses it is 0 (ELF: e_type), else where its first mapping begins. */
+/* Returns the bias: 0 for a file at fixed addresses (ELF: e_type), else the start of its first
+ * mapping. */
 static uint64_t bias_of(const struct go_program *program)
 {
 	const struct maps *maps = program->memory->maps;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Goroutines. The runtime keeps them all in one slice, allgs, and each of them has its own address
- * in it (g.sched.g), which distinguishes the slice from all others. Those that wait are unwound
- * from where they were parked, by the sizes of frames that the table of functions has.
+ * Goroutines. The runtime keeps them all in one slice, allgs, and each contains its own address
+ * (g.sched.g), which distinguishes the slice from all others. Waiting ones are unwound from the
+ * place where they were parked, by the sizes of frames in the table of functions.
  */
 #include "heap/runtime/go/reader.h"
 
@@ -18,13 +18,13 @@
 #include "heap/allocators/heap_image.h"
 #include "heap/runtime/go/go.h"
 
-#define GOROUTINES_MIN (4u << 20) /* that are believed, whatever memory there is */
-#define FRAMES_MAX (2u << 20)	  /* of all groups */
+#define GOROUTINES_MIN (4u << 20) /* accepted for any size of memory */
+#define FRAMES_MAX (2u << 20)	  /* frames of all groups */
 #define DEPTH_MAX 128
-#define ROUNDS 4 /* for goroutines that run on while they are read */
+#define ROUNDS 4 /* for goroutines that run during the read */
 #define REASONS_MAX 128
 #define REASON_BYTES 64
-#define SCANNED 0x1000 /* of a state: the collector is at its stack just now */
+#define SCANNED 0x1000 /* flag of a state: the collector is scanning its stack */
 #define STACK_BYTES_MAX (1ull << 32)
 
 /* runtime2.go: _Gidle and so on. */
@@ -41,14 +41,13 @@ enum g_state {
 	G_DEAD_EXTRA,
 };
 
-/* One g, as it was read. */
+/* The contents of one g. */
 struct g {
-	uint64_t address, low, high, sp,
-		pc; /* sp, pc: of what it waits in, or called the kernel in */
+	uint64_t address, low, high, sp, pc; /* sp, pc: where it waits, or called the kernel */
 	uint64_t goid, since, creator, start;
 	uint32_t state;
 	uint8_t reason;
-	uint32_t group; /* its place, plus 1 */
+	uint32_t group; /* index of its group, plus 1 */
 };
 
 static uint64_t word_of(const unsigned char *bytes, size_t offset)
@@ -59,7 +58,7 @@ static uint64_t word_of(const unsigned char *bytes, size_t offset)
 	return word;
 }
 
-/* False: there is none. */
+/* Reads a g; returns false if there is none. */
 static bool read_g(const struct go_program *program, uint64_t address, struct g *g)
 {
 	const struct go_layout *layout = program->layout;
@@ -87,7 +86,7 @@ static bool read_g(const struct go_program *program, uint64_t address, struct g 
 
 /* Anchors. */
 
-/* The first goroutine ever runs main. */
+/* Returns whether a slice is allgs: its first goroutine runs main. */
 static bool is_allgs(const struct go_program *program, uint64_t start, uint64_t count)
 {
 	struct g g;
@@ -96,7 +95,7 @@ static bool is_allgs(const struct go_program *program, uint64_t start, uint64_t 
 	       read_g(program, target_word(program->memory, start + (count - 1) * 8), &g);
 }
 
-/* The one slice of goroutines; count 0: none, or several. */
+/* Returns the only slice of goroutines; count 0: none, or several. */
 static struct go_slice find_allgs(const struct go_program *program)
 {
 	uint64_t most = GOROUTINES_MIN + program->memory->occupied / G_BYTES;
@@ -136,7 +135,9 @@ static bool is_text(const struct go_program *program, uint64_t address, uint64_t
 	       !memcmp(read, text, length);
 }
 
-/* waitReasonStrings: an empty one comes first, and two that no version has moved. */
+/*
+ * Finds waitReasonStrings: an empty one comes first, and two have the same index in all versions.
+ */
 static struct go_slice find_reasons(const struct go_program *program)
 {
 	struct go_slice found = {0};
@@ -154,7 +155,7 @@ static struct go_slice find_reasons(const struct go_program *program)
 	return found;
 }
 
-/* Interned; NULL: out of memory. */
+/* Returns a wait reason, interned; NULL: out of memory. */
 static const char *reason_of(struct go_program *program, struct intern *strings, unsigned number)
 {
 	uint64_t at = program->wait_reasons.start + 16ull * number;
@@ -189,12 +190,14 @@ static const char *state_words(struct go_program *program, struct intern *string
 struct walk {
 	uint64_t addresses[DEPTH_MAX];
 	size_t depth;
-	bool more; /* callers beyond them */
+	bool more; /* further callers exist */
 };
 
-/* Where it was parked, or called the kernel; what runs has its registers in no memory. A call
- * leaves the return address right above the frame, or in a register, which the function that was
- * called stores where its own frame begins (runtime/traceback.go: usesLR). */
+/*
+ * Walks a stack from where the goroutine was parked, or called the kernel; the registers of a
+ * running one are not in memory. A call leaves the return address right above the frame, or in a
+ * register, which the callee saves at the start of its own frame (runtime/traceback.go: usesLR).
+ */
 static void walk_stack(const struct go_program *program, const struct g *g, struct walk *walk)
 {
 	const uint64_t above = machine_frame.return_words ? 8 : 0;
@@ -216,14 +219,14 @@ static void walk_stack(const struct go_program *program, const struct g *g, stru
 		if (frame < 0 || sp < g->low || sp >= g->high || (uint64_t)frame + 8 > g->high - sp)
 			return;
 		if (!above && !frame)
-			return; /* in the register still */
+			return; /* still in the register */
 		pc = target_word(program->memory, above ? sp + (uint64_t)frame : sp);
 		sp += (uint64_t)frame + above;
 	}
 }
 
-/* Of package main, or of a module whose path begins with a host: the standard library's have no dot
- * in their first element (cmd/go, "module paths"). */
+/* Returns whether a function is of package main, or of a module whose path begins with a host: the
+ * standard library has no dot in the first element (cmd/go, "module paths"). */
 static bool is_of_module(const struct frame *frame)
 {
 	const char *function = frame->function ? frame->function : "";
@@ -241,8 +244,8 @@ static void write_place(const struct frame *frame, char *text, size_t size)
 		snprintf(text, size, "%s", frame->function);
 }
 
-/* Where a goroutine is, as text: in a function of the standard library, also who called that.
- * 0 or -ENOMEM. */
+/* Writes a goroutine's place; for a function of the standard library, also its caller. 0 or
+ * -ENOMEM. */
 static int name_place(struct go_program *program, struct intern *strings, const struct g *g,
 		      char *name, size_t size)
 {
@@ -274,8 +277,8 @@ static int name_place(struct go_program *program, struct intern *strings, const 
 	return error;
 }
 
-/* traceback.go, isSystemGoroutine: by the function that it began with. `starts` keeps the answers:
- * entry of a function -> 1: the program's, 2: the runtime's. */
+/* traceback.go, isSystemGoroutine: judges by the goroutine's first function. `starts` caches the
+ * answers: entry of a function -> 1: the program's, 2: the runtime's. */
 static bool is_system(const struct go_program *program, struct hash *starts, uint64_t start)
 {
 	static const char *const own[] = {"runtime.main", "runtime.corostart",
@@ -296,7 +299,8 @@ static bool is_system(const struct go_program *program, struct hash *starts, uin
 	return system;
 }
 
-/* Of one that runs, the stack pointer is its thread's; if that is not known, all of it counts. */
+/* Returns the start of the used stack; for a running goroutine, the thread's stack pointer; if that
+ * is unknown, all of the stack counts. */
 static uint64_t stack_start(const struct go_program *program, const struct g *g)
 {
 	const struct heap_image *image = program->memory->image;
@@ -343,7 +347,7 @@ struct reading {
 	struct go_program *program;
 	struct task_report *report;
 	struct hash groups; /* keys -> places in report->groups, plus 1 */
-	size_t frames;	    /* that were named */
+	size_t frames;	    /* frames named so far */
 	struct hash starts; /* see is_system() */
 };
 
@@ -371,7 +375,7 @@ static int name_group(struct reading *reading, const struct walk *walk, uint64_t
 	return error;
 }
 
-/* The place of the group that such a goroutine is in, new or not, plus 1; 0: out of memory. */
+/* Returns the index of a goroutine's group, new or not, plus 1; 0: out of memory. */
 static uint32_t group_of(struct reading *reading, const struct g *g, const struct walk *walk)
 {
 	const char *state = state_words(reading->program, &reading->report->strings, g);
@@ -438,8 +442,8 @@ struct g_list {
 	size_t count, capacity;
 };
 
-/* Those of a round that are there: first all of them, then where they wait, so that no stack is
- * older than its goroutine. */
+/* Reads the goroutines of a round: first all records, then their stacks, so that no stack is older
+ * than its goroutine. */
 static int read_round(struct reading *reading, struct g_list *list, bool last)
 {
 	struct go_program *program = reading->program;
@@ -472,8 +476,8 @@ static int read_round(struct reading *reading, struct g_list *list, bool last)
 	return 0;
 }
 
-/* Counts those that have stood still meanwhile, and leaves the others in the list. In the last
- * round they are counted as well: they are there, but where they wait is not known. */
+/* Counts the goroutines that did not run meanwhile, and leaves the others in the list. In the last
+ * round these are counted, too, without their place. */
 static int settle_round(struct reading *reading, struct g_list *list, bool last)
 {
 	bool stands = last || reading->program->memory->maps->source.core;
@@ -507,7 +511,7 @@ static int read_rounds(struct reading *reading, struct g_list *list)
 	return error;
 }
 
-/* Groups of which every goroutine has left in a later round. */
+/* Drops groups that all their goroutines have left in a later round. */
 static void drop_empty(struct task_report *report)
 {
 	size_t kept = 0;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Go's heap, object by object. mheap_.allspans is the only slice of spans with as many pages in use
- * as gcController counts (mheap.go, mgcpacer.go). Slots below freeindex are in use, those from
- * there on if allocBits say so (mbitmap.go).
+ * as gcController counts (mheap.go, mgcpacer.go). Slots below freeindex are in use; those from
+ * there on are if their bits in allocBits are set (mbitmap.go).
  *
- * Objects have no types; those that the heap profile has sampled have a record of what allocated
- * them, which is their class; the others have their size. A word of an object counts as reference
- * if it is the address of another one: which words are pointers is not looked up.
+ * Objects have no types; those sampled by the heap profile have a record of their allocation, which
+ * is their class; the others are classed by size. A word of an object counts as a reference if it
+ * is the address of another object: pointer maps are not read.
  *
  * The scheduler's records lead to everything, and many objects lead to them: processors (p), which
- * have the timers, the array of all goroutines, and these (g). They are roots of their own, and
- * each timer is one by what it calls.
+ * have the timers, the array of all goroutines, and these (g). They are separate roots, and each
+ * timer is a root named by its function.
  */
 #include "heap/runtime/go/go.h"
 
@@ -30,12 +30,12 @@
 #define OBJECTS_MAX (1u << 31)
 #define GROWTH_MAX (1ull << 30)
 #define STACK_STEP MEMORY_PAGE
-#define BARRIER_BYTES_MIN 2048ull /* of wbBuf: 256 or 512 words */
+#define BARRIER_BYTES_MIN 2048ull /* size of wbBuf: 256 or 512 words */
 #define BARRIER_OBJECT_MAX (64u << 10)
-#define ARENA_BYTES (64ull << 20) /* heapArenaBytes: all of it is the heap's */
+#define ARENA_BYTES (64ull << 20) /* heapArenaBytes: all of an arena belongs to the heap */
 
 /* mspan */
-#define SPAN_BYTES 144 /* that hold all of these */
+#define SPAN_BYTES 144 /* bytes that contain all of these */
 #define SPAN_START 24
 #define SPAN_PAGES 32
 /* mSpanState */
@@ -45,7 +45,7 @@ enum span_state {
 	SPAN_MANUAL,
 };
 
-/* A span, as it was read. */
+/* The contents of a span. */
 struct span {
 	uint64_t start, pages, free_index, elements, bits, element_size, specials;
 	bool without_pointers;
@@ -54,24 +54,24 @@ struct span {
 
 struct span_range {
 	uint64_t start, end;
-	bool stacks; /* of goroutines, or work of the collector */
+	bool stacks; /* it contains stacks of goroutines, or work of the collector */
 };
 
-/* Types of objects that a timer shows. */
+/* Types of objects that contain a timer. */
 enum timer_type { TIMER_OTHER, TIMER_TIMER, TIMER_TICKER, TIMER_CHANNEL, TIMER_TYPE_MAX_ };
 
 struct go_heap {
 	struct go_program program;
 	struct go_slice spans; /* pointers to them */
-	uint64_t low, high;    /* of all of them */
+	uint64_t low, high;    /* bounds of all spans */
 	VEC(struct span_range) ranges;
 	VEC(uint64_t) processors;   /* each p */
-	VEC(struct go_range) quiet; /* parts of objects that hold nothing; ascending when claimed */
-	struct hash sites;	    /* buckets of the profile -> classes, plus 1 */
-	uint64_t timer_classes[TIMER_TYPE_MAX_]; /* plus 1; 0: not made yet */
-	struct hash sizes; /* sizes, twice, and whether without pointers -> classes, plus 1 */
+	VEC(struct go_range) quiet; /* parts of objects that hold nothing; ascending once claimed */
+	struct hash sites;	    /* buckets of the profile -> class numbers, plus 1 */
+	uint64_t timer_classes[TIMER_TYPE_MAX_]; /* class numbers plus 1; 0: none yet */
+	struct hash sizes; /* twice the size, plus 1 if without pointers -> class numbers, plus 1 */
 	struct intern strings;
-	uint64_t bytes_left; /* for spans: no two have the same */
+	uint64_t bytes_left; /* for spans, which do not overlap */
 	struct walk_report *report;
 	/* While roots are visited. */
 	struct heap_sink *sink;
@@ -85,8 +85,8 @@ static uint64_t field(const unsigned char *bytes, size_t offset, size_t size)
 	return value;
 }
 
-/* Pages that nobody has touched are zeros: those of spans that are not in use. What could not be
- * read is taken for one; the sum says whether it was. */
+/* Reads untouched pages as zeros: those of unused spans. Unreadable pages are read like them; the
+ * sum shows whether any were missed. */
 static void read_zeros(struct target_memory *memory, uint64_t address, unsigned char *bytes,
 		       size_t size)
 {
@@ -100,7 +100,7 @@ static void read_zeros(struct target_memory *memory, uint64_t address, unsigned 
 		target_read(memory, address + head, bytes + head, size - head);
 }
 
-/* False: there is none. */
+/* Reads a span; returns false if there is none. */
 static bool read_span(const struct go_program *program, uint64_t address, struct span *span)
 {
 	const struct go_span_layout *layout = &program->layout->span;
@@ -127,7 +127,7 @@ static bool read_span(const struct go_program *program, uint64_t address, struct
 	       (span->start + span->pages * GO_PAGE) >> 47 == 0;
 }
 
-/* An object fits its span. */
+/* Returns whether objects fit the span. */
 static bool is_sound(const struct span *span)
 {
 	return span->element_size && span->elements && span->elements < OBJECTS_MAX &&
@@ -137,7 +137,7 @@ static bool is_sound(const struct span *span)
 
 /* -------- anchors */
 
-/* The bytes of those in use; false: these are no spans. */
+/* Sums up the bytes of spans in use; returns false if these are no spans. */
 static bool sum_spans(const struct go_program *program, struct go_slice spans, uint64_t *bytes)
 {
 	uint64_t sum = 0;
@@ -155,7 +155,8 @@ static bool sum_spans(const struct go_program *program, struct go_slice spans, u
 	return true;
 }
 
-/* A stop may come while a span is being allocated or freed: then it is in one of both counts. */
+/* Returns whether both counts agree, but for one span: it may be being allocated or freed at the
+ * stop. */
 static bool is_near(uint64_t bytes, uint64_t in_use)
 {
 	uint64_t differ = bytes > in_use ? bytes - in_use : in_use - bytes;
@@ -163,8 +164,8 @@ static bool is_near(uint64_t bytes, uint64_t in_use)
 	return differ <= in_use / 8;
 }
 
-/* The one slice of spans that has as much in use as is counted, or nearly; count 0: none, or
- * several. */
+/* Returns the only slice of spans whose bytes in use match the counter, exactly or nearly; count 0:
+ * none, or several. */
 static struct go_slice find_spans(const struct go_program *program, uint64_t in_use, bool exactly)
 {
 	struct go_slice found = {0};
@@ -197,7 +198,7 @@ static int class_of(struct heap_sink *sink, const char *name, uint64_t *place)
 	return error;
 }
 
-/* "48-byte object", "48-byte object without pointers". */
+/* Finds the class "48-byte object" or "48-byte object without pointers". */
 static int class_of_size(struct go_heap *heap, struct heap_sink *sink, const struct span *span,
 			 uint32_t *class)
 {
@@ -217,7 +218,7 @@ static int class_of_size(struct go_heap *heap, struct heap_sink *sink, const str
 	return error;
 }
 
-/* "main.keep cache.go:81": the program's function that allocated it. */
+/* Writes the program's function that allocated an object: "main.keep cache.go:81". */
 static int name_site(struct go_heap *heap, const struct go_site *site, char *name, size_t size)
 {
 	struct frames frames = {0};
@@ -238,7 +239,8 @@ static int name_site(struct go_heap *heap, const struct go_site *site, char *nam
 	return error;
 }
 
-/* Where it was allocated; false: this is no record of the profile. *error is 0 or -ENOMEM. */
+/* Finds the class of an allocation site; returns false if it is no record of the profile. *error: 0
+ * or -ENOMEM. */
 static bool class_of_bucket(struct go_heap *heap, struct heap_sink *sink, uint64_t bucket,
 			    uint32_t *class, int *error)
 {
@@ -275,8 +277,8 @@ struct sampled_list {
 	size_t count, capacity;
 };
 
-/* mheap.go, special: next, then the offset in the span (of a word, or of two bytes), the kind; of
- * those of the profile a bucket follows. Nothing else leads to one. */
+/* Reads the specials of a span (mheap.go, special): next, then the offset in the span (a word, or
+ * two bytes), the kind; for those of the profile, a bucket. Nothing else leads to one. */
 static int read_specials(struct go_heap *heap, struct heap_sink *sink, const struct span *span,
 			 struct sampled_list *list)
 {
@@ -329,9 +331,9 @@ static int note_processor(struct go_heap *heap, uint64_t address)
 }
 
 /*
- * mwbbuf.go: the buffer of the write barrier, in each processor's p, has the addresses of objects
- * that were overwritten, and keeps them when it is emptied. Where it is moves; two words before it
- * say where it is filled next, and where it ends.
+ * mwbbuf.go: the buffer of the write barrier, in each processor's p, contains the addresses of
+ * overwritten objects, and stale ones after it is emptied. Its place varies; two words before it
+ * have the next free place, and its end.
  */
 static int find_quiet(struct go_heap *heap, uint64_t address, uint64_t size)
 {
@@ -379,7 +381,7 @@ static int add_objects(struct go_heap *heap, struct heap_sink *sink, const struc
 		uint64_t offset = i * span->element_size;
 		uint32_t class = usual;
 
-		/* They are sorted by their offsets, which may be inside the object. */
+		/* They are sorted by offset, which may be inside the object. */
 		while (next < sampled->count && sampled->items[next].offset < offset)
 			next++;
 		if (!is_in_use(span, bits, i))
@@ -396,7 +398,7 @@ static int add_objects(struct go_heap *heap, struct heap_sink *sink, const struc
 	return error;
 }
 
-/* The runtime's own record of a span holds nothing. */
+/* Adds a span's objects; the runtime's record of the span holds nothing. */
 static int add_span(struct go_heap *heap, struct heap_sink *sink, uint64_t address,
 		    struct sampled_list *sampled)
 {
@@ -449,7 +451,7 @@ static int claim(struct heap_sink *sink, uint64_t start, uint64_t end, bool bloc
 	return end > start ? heap_sink_claim(sink, start, end - start, blocks) : 0;
 }
 
-/* Without what is quiet in it, which is claimed for itself. */
+/* Claims a range except its quiet parts, which are claimed separately. */
 static int claim_around(struct go_heap *heap, struct heap_sink *sink, uint64_t start, uint64_t end,
 			bool blocks)
 {
@@ -470,11 +472,11 @@ static int claim_around(struct go_heap *heap, struct heap_sink *sink, uint64_t s
 	return error ? error : claim(sink, start, end, blocks);
 }
 
-/* What lies in no object holds none: neither free slots nor pages of spans that were given up.
- * Stacks may hold blocks of malloc's. */
+/* Claims arenas: words outside objects hold no objects, neither in free slots nor in pages of freed
+ * spans. Stacks may hold blocks of malloc's. */
 static int claim_arenas(struct go_heap *heap, struct heap_sink *sink)
 {
-	uint64_t done = 0; /* up to there all is said, within its arena */
+	uint64_t done = 0; /* end of the claimed part of its arena */
 	int error = 0;
 
 	if (heap->ranges.count)
@@ -500,7 +502,7 @@ static int claim_arenas(struct go_heap *heap, struct heap_sink *sink)
 	return error ? error : claim(sink, done, align_up(done, ARENA_BYTES), false);
 }
 
-/* No more than the process may have by now is believed. */
+/* Limits reading to the possible size of the process. */
 static uint64_t bytes_at_most(const struct maps *maps)
 {
 	uint64_t bytes = GROWTH_MAX;
@@ -550,7 +552,7 @@ static int scan_words(void *context, const char *place, uint64_t g, uint64_t sta
 		size_t size = MIN(end - start, STACK_STEP - start % STACK_STEP);
 
 		next = start + size;
-		/* Of a stack of which all counts, parts were never used. */
+		/* If all of a stack counts, parts may be untouched. */
 		if (target_read(heap->program.memory, start, words, size))
 			continue;
 		for (size_t i = 0; i < size / 8 && !error; i++) {
@@ -561,14 +563,14 @@ static int scan_words(void *context, const char *place, uint64_t g, uint64_t sta
 	return error;
 }
 
-/* time.go: a timer has what it calls (a pointer to a function's address) behind its period, and
+/* time.go: a timer has its function (a pointer to a function's address) behind its period, and
  * before the argument, an interface. */
 #define TIMER_FUNCTION_MIN 2
 #define TIMER_FUNCTION_END 9
-#define TIMER_BYTES (12 * 8)  /* that hold all of these, and what leads back */
-#define OBJECT_HEADER_BYTES 8 /* from 1.22 on, of some objects: their type */
+#define TIMER_BYTES (12 * 8)  /* bytes that contain all of these, and the link back */
+#define OBJECT_HEADER_BYTES 8 /* since 1.22, for some objects: their type */
 
-/* The function that a func value calls; false: it is none. */
+/* Finds the function of a func value; returns false if it is none. */
 static bool function_of(const struct go_program *program, uint64_t value, char name[GO_NAME_BYTES])
 {
 	uint64_t code = value % 8 ? 0 : target_word(program->memory, value);
@@ -578,14 +580,14 @@ static bool function_of(const struct go_program *program, uint64_t value, char n
 	       go_function_name(program, &function, name);
 }
 
-/* What a timer calls, as names of roots say it, and what types it shows. */
+/* A timer's function, in the words of a root's name, and the type that contains it. */
 struct timer {
 	char name[GO_NAME_BYTES + 32]; /* "timer of time.After" */
 	enum timer_type type;
 	uint64_t channel; /* of time.Timer and time.Ticker */
 };
 
-/* False: it is no timer. */
+/* Reads a timer; returns false if it is none. */
 static bool read_timer(struct go_heap *heap, uint64_t address, struct timer *timer)
 {
 	uint64_t words[TIMER_BYTES / 8];
@@ -628,8 +630,8 @@ static int set_class(struct go_heap *heap, uint32_t node, enum timer_type type)
 	return error;
 }
 
-/* time.Timer and time.Ticker begin with the channel to which their timer sends
- * (time/sleep.go, time/tick.go; from 1.23 on runtime/time.go: timeTimer). */
+/* Finds the objects that contain a timer: time.Timer and time.Ticker begin with the channel to
+ * which their timer sends (time/sleep.go, time/tick.go; since 1.23 runtime/time.go: timeTimer). */
 static int type_timer(struct go_heap *heap, uint64_t address, const struct timer *timer)
 {
 	uint32_t node = heap_sink_node(heap->sink, address);
@@ -646,8 +648,8 @@ static int type_timer(struct go_heap *heap, uint64_t address, const struct timer
 	return error ? error : set_class(heap, channel, TIMER_CHANNEL);
 }
 
-/* The array of a processor's timers: pointers, or from 1.23 on pairs of a pointer and a time. A
- * timer leads back to its processor, or into it. */
+/* The array of a processor's timers: pointers, or since 1.23 pairs of a pointer and a time. A timer
+ * leads back to its processor, or into it. */
 struct timers {
 	uint64_t array, count, stride;
 };
@@ -698,7 +700,7 @@ static int add_timers(struct go_heap *heap, const struct timers *timers)
 {
 	int error = 0;
 
-	/* It holds none itself. */
+	/* The array itself holds no timers. */
 	heap->sink->whats[heap_sink_node(heap->sink, timers->array)] |= NODE_PRECISE;
 	for (uint64_t i = 0; !error && i < timers->count; i++) {
 		struct timer timer;
@@ -749,7 +751,7 @@ static int add_roots(void *state, struct heap_sink *sink)
 				    MANAGED_OWN);
 }
 
-/* Its words say what it refers to. */
+/* An object's words are its references. */
 static int refer_nothing(void *state, struct heap_sink *sink, uint32_t node)
 {
 	(void)state;

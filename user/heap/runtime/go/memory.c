@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The figures of the runtime. gcController (mgcpacer.go) is known by its heapMinimum, which is 4
- * MiB times GOGC in percent; memstats (mstats.go) by the time of the last collection, which it has
- * by two clocks. What both count must be equal.
+ * The figures of the runtime. gcController (mgcpacer.go) is recognised by its heapMinimum, which is
+ * 4 MiB times GOGC in percent; memstats (mstats.go) by the time of the last collection, which it
+ * has by two clocks. Their common counts must be equal.
  */
 #include "heap/runtime/go/reader.h"
 
@@ -31,12 +31,13 @@
 #define RELEASED_AFTER 8
 #define FREE_AFTER 16
 
-/* mstats: last_gc_unix, and so far from it the time by the other clock and how many there were. */
+/* mstats: last_gc_unix, and distances from it to the time by the other clock and the number of
+ * collections. */
 #define SINCE_START_AFTER 4128
 #define COLLECTIONS_AFTER 4112
-#define OWN_BEFORE 40 /* five counts: of spans, caches, the profile, the collector, others */
+#define OWN_BEFORE 40 /* five counts: spans, caches, the profile, the collector, others */
 #define OWN_COUNTS 5
-/* Clocks that are set in between differ by more then. */
+/* Most difference of the clocks; it is larger if one was set meanwhile. */
 #define CLOCKS_DIFFER_NS (3600 * NS_PER_S)
 
 #define YEAR_2001_NS (1000000000 * NS_PER_S)
@@ -48,9 +49,9 @@
 #define DELTA_WORK 32
 #define DELTA_BITS 40
 
-#define TRIES 8 /* while it counts */
+#define TRIES 8 /* while it updates its counts */
 
-/* Sum of the three deltas. */
+/* Returns the sum of the three deltas. */
 static uint64_t delta_sum(const struct go_program *program, uint64_t stats, size_t offset)
 {
 	uint64_t sum = 0;
@@ -66,7 +67,7 @@ static bool is_heap(uint64_t bytes)
 	return bytes && bytes % GO_PAGE == 0 && bytes >> MACHINE_USER_BITS == 0;
 }
 
-/* Two clocks of one moment: of a core file, that both can be. */
+/* Returns whether two clocks show the same moment; for a core file, whether they may. */
 static bool is_moment(const struct go_program *program, uint64_t wall, uint64_t since)
 {
 	uint64_t between = clock_ns(CLOCK_REALTIME) - monotonic_ns();
@@ -78,7 +79,7 @@ static bool is_moment(const struct go_program *program, uint64_t wall, uint64_t 
 	return wall - since - between + CLOCKS_DIFFER_NS <= 2 * CLOCKS_DIFFER_NS;
 }
 
-/* The address of memstats.last_gc_unix; 0: not found, or there was no collection. */
+/* Returns the address of memstats.last_gc_unix; 0: not found, or no collection yet. */
 static uint64_t find_last_collection(const struct go_program *program)
 {
 	uint64_t found = 0;
@@ -111,7 +112,7 @@ void go_last_collection(const struct go_program *program, uint64_t *count, uint6
 		*ago_ns = now - then;
 }
 
-/* A word of the struct as it was copied. */
+/* Returns a word of the copied struct. */
 static uint64_t controller_word(const struct go_program *program, size_t place, size_t offset)
 {
 	return go_data_word(program, place + offset / 8);
@@ -133,7 +134,7 @@ static bool is_controller(const struct go_program *program, size_t place)
 	       controller_word(program, place, layout->heap_marked) >> MACHINE_USER_BITS == 0;
 }
 
-/* Its address; 0: not found, or two places look like it. */
+/* Returns the address of gcController; 0: not found, or ambiguous. */
 static uint64_t find_controller(const struct go_program *program)
 {
 	uint64_t found = 0;
@@ -156,8 +157,8 @@ uint64_t go_heap_in_use(const struct go_program *program)
 			  : 0;
 }
 
-/* mgcpacer.go, memoryLimitHeapGoal, less its margin for what is not counted: the memory of others
- * than the heap stays below the limit as well. */
+/* mgcpacer.go, memoryLimitHeapGoal, minus its margin for uncounted memory: memory outside the heap
+ * counts towards the limit, too. */
 static void limit_goal(const struct go_program *program, uint64_t controller,
 		       struct go_memory *memory)
 {
@@ -190,7 +191,7 @@ static void read_controller(const struct go_program *program, uint64_t at, struc
 	limit_goal(program, at, memory);
 }
 
-/* Whether both count the same heap; then what else they count. */
+/* Returns whether both structs count the same heap; then reads their other counts. */
 static bool read_stats(const struct go_program *program, uint64_t last_collection,
 		       struct go_memory *memory)
 {
@@ -228,7 +229,7 @@ static void read_figures(const struct go_program *program, struct go_memory *mem
 		if (!last || read_stats(program, last, memory))
 			break;
 	}
-	/* They were there a moment ago. */
+	/* They were readable a moment ago. */
 	if (!memory->in_use || memory->limit <= 0)
 		memory->why = "its figures can no longer be read";
 	else if (last && !memory->has_stats)
@@ -316,7 +317,7 @@ static bool go_never_collects(const void *go)
 	return go_is_off(go) && !go_has_goal(go);
 }
 
-/* Without one nothing is said of it. */
+/* Returns whether a goal is known; text omits it otherwise. */
 static bool go_has_target(const void *go)
 {
 	return go_is_off(go) || go_has_goal(go);
@@ -353,7 +354,7 @@ static const struct runtime_view go_view = {.key = GO_KEY,
 					    FIGURE_WORDS(go_words),
 					    .size = sizeof(struct go_memory)};
 
-/* Each of its collections is of all. */
+/* Every collection is a full one. */
 struct heap_floor go_floor_of(const struct go_memory *go)
 {
 	if (!go || go->why)
@@ -375,7 +376,7 @@ static void go_count(const void *figures, struct runtime_memory *memory)
 					  .settings = "GOGC, GOMEMLIMIT"};
 }
 
-/* A program with its heap anywhere is known by its file's data. */
+/* A program whose heap may be anywhere is recognised by its file's data. */
 static bool go_is_wanted(const struct maps *maps, const struct runtime *shown, bool named)
 {
 	return shown ? shown == &runtime_go : named && go_is_program(maps);

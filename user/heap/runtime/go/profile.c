@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The heap profile that the runtime keeps (mprof.go): a list of buckets, one for each call stack
- * and size. Each has a hash of these two, so that nothing else looks like one. What was allocated
- * and freed is counted as of the last collection; before the first one it waits in three more
- * records.
+ * and size. Each has a hash of these two, which makes it unmistakable. Counts of allocations and
+ * frees are those of the last collection; before the first one they are in three more records.
  */
 #include "heap/runtime/go/reader.h"
 
@@ -27,7 +26,7 @@
 #define BUCKET_BYTES 48
 #define TYPE_MEMORY 1
 #define DEPTH_MAX 1024
-#define FRAMES_MIN (2u << 20) /* of all of them: so many are believed, whatever memory there is */
+#define FRAMES_MIN (2u << 20) /* accepted for any size of memory, over all buckets */
 #define BYTES_PER_FRAME 32
 #define CYCLES 4
 #define CYCLE_BYTES_MAX 32
@@ -58,8 +57,8 @@ static uint64_t hash_of(const struct bucket *bucket)
 	return hash ^ hash >> 11;
 }
 
-/* The published counts, and those of the next cycles; bytes follow from the size where they are
- * not counted. */
+/* Reads the published counts, and those of the next cycles; bytes are computed from the size if
+ * they are not counted. */
 static bool read_cycles(const struct go_program *program, uint64_t address, struct bucket *bucket)
 {
 	size_t size = program->layout->cycle_size;
@@ -79,7 +78,7 @@ static bool read_cycles(const struct go_program *program, uint64_t address, stru
 	return true;
 }
 
-/* False: there is none. */
+/* Reads a bucket; returns false if there is none. */
 static bool read_bucket(const struct go_program *program, uint64_t address, struct bucket *bucket)
 {
 	uint64_t words[BUCKET_BYTES / 8];
@@ -109,7 +108,8 @@ bool go_site_read(const struct go_program *program, uint64_t address, struct go_
 	return true;
 }
 
-/* The first one of the list that the one variable leads to; 0: none, or several do. */
+/* Returns the first bucket of the list, to which exactly one variable leads; 0: none, or several
+ * do. */
 static uint64_t find_buckets(const struct go_program *program, struct bucket *bucket)
 {
 	uint64_t found = 0;
@@ -126,7 +126,7 @@ static uint64_t find_buckets(const struct go_program *program, struct bucket *bu
 	return found;
 }
 
-/* Whether the default stands in the program's data: then nobody has changed it. */
+/* Returns the sampling rate: if the default is in the program's data, it was not changed. */
 static uint64_t find_rate(const struct go_program *program)
 {
 	for (size_t i = 0; i < go_data_words(program); i++) {
@@ -142,7 +142,7 @@ static void add_sampled(struct heap_sampled *to, struct heap_sampled more)
 	to->bytes += more.bytes;
 }
 
-/* As pprof does: a stack begins with what called the runtime. */
+/* Drops the runtime's frames, like pprof: a stack begins with the caller of the runtime. */
 static void drop_runtime(struct frames *frames)
 {
 	size_t first = 0;
@@ -151,13 +151,13 @@ static void drop_runtime(struct frames *frames)
 	       text_begins(frames->list.items[first].function, "runtime."))
 		first++;
 	if (first == frames->list.count)
-		return; /* it is the runtime's own */
+		return; /* all frames are the runtime's */
 	frames->list.count -= first;
 	memmove(frames->list.items, frames->list.items + first,
 		frames->list.count * sizeof(*frames->list.items));
 }
 
-/* Before the first collection all cycles count. */
+/* Adds a site; before the first collection all cycles count. */
 static int add_site(struct go_program *program, const struct bucket *bucket,
 		    struct heap_profile *profile, size_t cycles)
 {
@@ -184,7 +184,7 @@ static int add_site(struct go_program *program, const struct bucket *bucket,
 	return error;
 }
 
-/* Whether a collection has published anything. */
+/* Returns whether a collection has published anything. */
 static bool is_published(struct go_program *program, uint64_t first, struct bucket *bucket)
 {
 	uint64_t at = first;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Stacks of virtual threads that are not mounted, and of other continuations: they lie in the heap,
- * in objects of the class jdk.internal.vm.StackChunk, behind the fields
- * (instanceStackChunkKlass.hpp). A stack is followed by one bit for each reference that it has room
- * for.
+ * Stacks of unmounted virtual threads, and of other continuations, in the heap: objects of the
+ * class jdk.internal.vm.StackChunk contain them behind their fields (instanceStackChunkKlass.hpp).
+ * A stack is followed by a bitmap with one bit for each possible reference.
  *
- * Words of it are references by their values, as those of other stacks: see stacks.c. Once
- * a collector has been there, they have the form of those in objects.
+ * Words are recognised as references by their values, as in other stacks: see stacks.c. Once a
+ * collector has processed a chunk, they have the format of references in objects.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 #include "heap/runtime/hotspot/hotspot.h"
 
 #define CHUNK_WORDS_MAX ((uint32_t)INT32_MAX) /* Java's int */
-#define SAVED_BYTES 16 /* below sp: where the frame returns to, and the frame pointer */
+#define SAVED_BYTES 16 /* below sp: the return address and the frame pointer */
 #define READ_BYTES 1024
 
 void hotspot_describe_chunks(struct hotspot *hotspot, uint64_t klass)
@@ -75,7 +74,7 @@ bool hotspot_chunk_read(struct hotspot *hotspot, uint64_t object, struct hotspot
 	return true;
 }
 
-/* What a chunk holds. */
+/* State of adding the references of a chunk. */
 
 struct referrer {
 	struct hotspot *hotspot;
@@ -84,7 +83,8 @@ struct referrer {
 	uint32_t label;
 	struct hotspot_frames frames;
 	size_t frame,
-		labelled; /* that the next word is in, or one before it; which has the label */
+		/* frame of `label`, plus 1; 0: none */
+		labelled;
 };
 
 static uint32_t make_label(struct referrer *referrer, const struct hotspot_frame *frame)
@@ -118,12 +118,12 @@ static uint32_t label_of(struct referrer *referrer, const struct hotspot_frame *
 	return (uint32_t)*label;
 }
 
-/* The method that a word is in; of what is inlined, the one that it is inlined in. */
+/* Returns the label of a word's method; a word of an inlined method gets the outer one's. */
 static uint32_t label_at(struct referrer *referrer, uint64_t at)
 {
 	size_t count = referrer->frames.list.count;
 
-	/* A frame that was not read. */
+	/* The frame was not read. */
 	if (referrer->frames.cut && at >= referrer->frames.end)
 		return heap_sink_label(referrer->sink, LABEL_ATTRIBUTE, "<stack>");
 	while (referrer->frame + 1 < count &&

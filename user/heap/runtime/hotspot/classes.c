@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Classes: Klass and InstanceKlass (src/hotspot/share/oops/klass.hpp, instanceKlass.hpp). Each
- * class, arrays too, has java.lang.Object as the first one of those that it derives from, which
- * proves that it is one. Fields are in _fields, six numbers of two bytes each (fieldInfo.hpp), or
- * from 21 on in a stream of bytes (fieldStreams.hpp, utilities/unsigned5.hpp).
+ * Classes: Klass and InstanceKlass (src/hotspot/share/oops/klass.hpp, instanceKlass.hpp). Every
+ * class, arrays too, has java.lang.Object as the first of its superclasses, which proves that it is
+ * a class. Fields are in _fields, six numbers of two bytes each (fieldInfo.hpp), or since 21 in a
+ * stream of bytes (fieldStreams.hpp, utilities/unsigned5.hpp).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,10 +22,10 @@
 
 /* Klass::_layout_helper, from the highest bit on. */
 #define LAYOUT_TYPE_ARRAY 3u
-/* Of an instance: its class gives its size. */
+/* For an instance: its class gives its size. */
 #define LAYOUT_OWN_SIZE 1
 
-/* A field before 21, in numbers of two bytes: FieldInfo. The offset has a tag of two bits. */
+/* FieldInfo, before 21, in numbers of two bytes. The offset has a tag of two bits. */
 #define FIELD_NUMBERS 6
 #define FIELD_ACCESS 0
 #define FIELD_NAME 1
@@ -33,7 +33,7 @@
 #define FIELD_LOW 4
 #define FIELD_HIGH 5
 #define FIELD_TAG_BITS 2
-/* Later: its own flags. */
+/* Flags of a field, since 21. */
 #define FLAG_INITIALIZED 1u
 #define FLAG_GENERIC 4u
 #define FLAG_CONTENDED 16u
@@ -79,8 +79,8 @@ static const char *primitive_name(char letter)
 	return NULL;
 }
 
-/* "java/lang/String" has dots in Java; a hidden class has an address behind it, which says nothing
- * that is the same in the next process. */
+/* Converts "java/lang/String" to dots; drops the address behind the name of a hidden class, which
+ * differs in the next process. */
 static void write_java_name(char *name)
 {
 	char *hidden = strchr(name, '+');
@@ -93,7 +93,7 @@ static void write_java_name(char *name)
 	}
 }
 
-/* Class name by the symbol of an array: "[[Ljava/lang/String;". */
+/* Writes the class name for the symbol of an array: "[[Ljava/lang/String;". */
 static void write_array_name(const char *symbol, char name[HOTSPOT_NAME_BYTES])
 {
 	size_t dimensions = strspn(symbol, "["), length;
@@ -180,7 +180,7 @@ static enum hotspot_kind kind_of(struct hotspot *hotspot, uint64_t klass, int32_
 		       : HOTSPOT_INSTANCE;
 }
 
-/* Whether a class's loader is never unloaded: see hotspot_read_loaders(). */
+/* Returns whether a class's loader is never unloaded: see hotspot_read_loaders(). */
 static bool is_kept(struct hotspot *hotspot, uint64_t klass)
 {
 	uint64_t loader = hotspot_member(hotspot, klass, HOTSPOT_KLASS_LOADER);
@@ -235,7 +235,7 @@ struct hotspot_class *hotspot_class_at(struct hotspot *hotspot, uint64_t address
 
 /* Fields. */
 
-/* The fields that a class declares, as they are read. */
+/* State of reading the fields that a class declares. */
 struct declarer {
 	struct hotspot *hotspot;
 	uint64_t constants;
@@ -295,7 +295,8 @@ struct stream {
 	uint64_t at, end;
 };
 
-/* UNSIGNED5: up to five bytes, of which none is 0; all but the last one are at least 192. */
+/* Reads a number in UNSIGNED5: up to five bytes, none of them 0; all but the last one are at least
+ * 192. */
 static uint32_t next_number(struct stream *stream)
 {
 	uint32_t number = 0;
@@ -383,7 +384,7 @@ uint32_t hotspot_field_offset(struct hotspot *hotspot, uint64_t klass, const cha
 
 /* The contents of a class's objects. */
 
-/* Of what is remembered of a field, or of references in a row. */
+/* Price of a recorded field, or of consecutive references. */
 #define FIELD_WORK 16
 
 struct description {
@@ -447,7 +448,7 @@ static int read_maps(struct hotspot *hotspot, struct hotspot_class *class)
 	return 0;
 }
 
-/* Kinds of classes by the name of one above. */
+/* Kinds of references by the name of a superclass. */
 static const struct {
 	const char *name;
 	enum hotspot_reference reference;
@@ -457,7 +458,7 @@ static const struct {
 	{"java.lang.ref.Reference", HOTSPOT_REFERENCE_WEAK},
 };
 
-/* One at each offset: an object has no more fields than bytes. */
+/* Sorts fields, and keeps one at each offset: an object has no more fields than bytes. */
 static void sort_fields(struct hotspot_class *class)
 {
 	struct hotspot_field *fields = class->fields.items;
@@ -509,7 +510,7 @@ int hotspot_describe(struct hotspot *hotspot, struct heap_sink *sink, size_t pla
 	class.described = true;
 	if (class.kind != HOTSPOT_OBJECT_ARRAY && class.kind != HOTSPOT_TYPE_ARRAY)
 		error = describe_instance(hotspot, sink, &class);
-	/* Others may have been added meanwhile. */
+	/* The list may have been reallocated meanwhile. */
 	hotspot->classes.items[place] = class;
 	return error;
 }

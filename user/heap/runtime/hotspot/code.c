@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * HotSpot's code cache, as stacks are walked through it and its frames are named. It has heaps of
- * blocks, each with a CodeBlob (src/hotspot/share/memory/heap.hpp, code/codeBlob.hpp):
+ * HotSpot's code cache, for unwinding through it and naming its frames. It has heaps of blocks,
+ * each with a CodeBlob (src/hotspot/share/memory/heap.hpp, code/codeBlob.hpp). Frames are:
  *
- *   compiled methods, wrappers of native ones, stubs that call the VM: CodeBlob::_frame_size words,
- *   with the return address on top and the frame pointer below it
- *   the interpreter: see enum lm_interpreted_word (frame_<cpu>.hpp)
- *   other stubs keep a frame pointer, if they call anything
+ * compiled methods, wrappers of native ones, stubs that call the VM: CodeBlob::_frame_size words,
+ * with the return address on top and the frame pointer below it;
+ *
+ * the interpreter: see enum lm_interpreted_word (frame_<cpu>.hpp);
+ *
+ * other stubs keep a frame pointer, if they call anything.
  *
  * Return addresses are behind a method's prologue, where its frame is complete. Where the VM takes
  * a frame apart (deoptimisation), a walk ends.
@@ -25,20 +27,22 @@
 #define SPAN_MAX (4ull << 30)
 #define NAMES_MAX 65536
 #define WINDOW (1u << 20)
-#define BLOB_BYTES 1024 /* no member of it is further behind */
+#define BLOB_BYTES 1024 /* all needed members lie within */
 #define BLOCK_FREE UINT8_MAX
 
-/* How the frames of a blob are left. Those that are not BY_SIZE are made when the VM starts. */
+/*
+ * How the frames of a blob are unwound. All kinds but BLOB_BY_SIZE are created when the VM starts.
+ */
 enum blob_kind {
 	BLOB_UNREAD,
-	BLOB_BY_SIZE, /* of its frame, if it has one, else by the frame pointer */
+	BLOB_BY_SIZE, /* by the size of its frame if it has one, else by the frame pointer */
 	BLOB_INTERPRETER,
 	BLOB_CHANGES,
 };
 
 struct code_heap {
 	uint64_t low, high;
-	uint64_t limit; /* it may grow up to here */
+	uint64_t limit; /* end of its reservation */
 	uint64_t segments;
 	uint32_t shift;
 };
@@ -76,7 +80,8 @@ static int by_address(const void *left, const void *right)
 	return (a->low > b->low) - (a->low < b->low);
 }
 
-/* By ascending address; 0: there are none yet, or none that can be believed. */
+/* Finds the heaps, by ascending address. Returns their number; 0: none yet, or none that can be
+ * believed. */
 static size_t find_heaps(struct hotspot *hotspot, struct code_heap heaps[HEAPS_MAX])
 {
 	uint64_t list = hotspot_static(hotspot, HOTSPOT_CODE_HEAPS);
@@ -100,15 +105,15 @@ static size_t find_heaps(struct hotspot *hotspot, struct code_heap heaps[HEAPS_M
 
 /* -------- rows */
 
-/* Much memory, from front to back. */
+/* A sequential reader of large memory. */
 struct stream {
 	struct target_memory *memory;
 	unsigned char *bytes;
 	uint64_t start;
-	size_t size; /* of what is there */
+	size_t size; /* bytes available */
 };
 
-/* NULL: it cannot be read. */
+/* Returns `size` bytes at an address; NULL: unreadable. */
 static const unsigned char *stream_at(struct stream *stream, uint64_t address, size_t size)
 {
 	if (address < stream->start || address + size > stream->start + stream->size) {
@@ -135,7 +140,7 @@ static enum blob_kind kind_of_name(const char *name)
 	return BLOB_BY_SIZE;
 }
 
-/* Names are few, and stay where they are. */
+/* Caches by the address of the name: names are few, and never move. */
 static enum blob_kind kind_of(struct code *code, uint64_t name)
 {
 	char text[HOTSPOT_BLOB_NAME_BYTES];
@@ -173,7 +178,7 @@ static uint64_t word_at(const struct hotspot *hotspot, const unsigned char *byte
 	return word;
 }
 
-/* In segments; 8 bytes until 20, then 4. */
+/* Returns a block's length in segments; the field has 8 bytes up to 20, 4 later. */
 static uint64_t length_of(const struct hotspot *hotspot, const unsigned char *header)
 {
 	bool is_long = hotspot_place(hotspot, HOTSPOT_HEADER_USED) -
@@ -183,7 +188,7 @@ static uint64_t length_of(const struct hotspot *hotspot, const unsigned char *he
 	return word_at(hotspot, header, HOTSPOT_HEADER_LENGTH, is_long ? 8 : 4);
 }
 
-/* The row of a block, and where it ends; 0: nothing can be read there. */
+/* Returns the end of a block, and its row; 0: unreadable. */
 static uint64_t read_block(struct reading *reading, const struct code_heap *heap, uint64_t address,
 			   struct lm_unwind_row *row)
 {
@@ -207,7 +212,7 @@ static uint64_t read_block(struct reading *reading, const struct code_heap *heap
 	return address + (length << heap->shift);
 }
 
-/* Whether a block begins there that is or was used: behind the last one are none. */
+/* Returns whether a used or formerly used block begins there: the rest of a heap is empty. */
 static bool has_block(struct reading *reading, const struct code_heap *heap, uint64_t address)
 {
 	const unsigned char *segment = stream_at(
@@ -223,7 +228,7 @@ static int add_heap(struct reading *reading, const struct code_heap *heap)
 	struct lm_unwind_row row;
 	int error = 0;
 
-	if (reading->rows->rows.count) /* what lies between heaps */
+	if (reading->rows->rows.count) /* the gap between heaps */
 		error = row_builder_add(reading->rows, reading->rows->end, heap->low, later);
 	while (!error && address < heap->high && has_block(reading, heap, address)) {
 		end = read_block(reading, heap, address, &row);
@@ -259,7 +264,7 @@ static void describe_blocks(struct hotspot *hotspot, const struct code_heap *hea
 				   hotspot_place(hotspot, HOTSPOT_BLOB_FRAME));
 }
 
-/* It is made a little later than the heaps. */
+/* Returns whether the interpreter exists: the VM creates it a little later than the heaps. */
 static bool has_interpreter(const struct row_builder *rows)
 {
 	for (size_t i = 0; i < rows->rows.count; i++) {
@@ -288,7 +293,8 @@ static int rows(void *state, struct code_rows *rows)
 
 /* -------- names */
 
-/* The pool of constants is its class's own: what has been a method may be anything by now. */
+/* Returns whether its constant pool belongs to its class: memory of a former method may hold
+ * anything. */
 static bool is_method(struct hotspot *hotspot, uint64_t method)
 {
 	uint64_t constant = hotspot_member(hotspot, method, HOTSPOT_METHOD_CONST);
@@ -347,7 +353,7 @@ static int name_interpreted(struct hotspot *hotspot, uint64_t noted, struct inte
 	return append_method(hotspot, &frame, frame.method, strings, frames);
 }
 
-/* No call returns there: other code was there when the stack was noted. */
+/* Returns whether no call returns there: the stack was noted with other code at that address. */
 static bool is_other(const struct hotspot_blob *blob, const struct hotspot_frames *found)
 {
 	return !found->list.count ||
@@ -374,7 +380,7 @@ static int name_stub(struct hotspot *hotspot, const struct hotspot_blob *blob, u
 	const char *called =
 		address == hotspot_static(hotspot, HOTSPOT_CALL_STUB) ? "call_stub" : blob->name;
 
-	/* Where the VM puts code together, none runs. */
+	/* The VM assembles code in buffers; none runs there. */
 	if (strstr(blob->name, "buffer") || strstr(blob->name, "Buffer"))
 		return -ENOENT;
 	return append(strings, &(struct frame){.address = address, .function = called}, frames);

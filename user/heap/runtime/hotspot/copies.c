@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Classes of which several class loaders have one each. The VM keeps each name once, so that equal
- * names have the same Symbol (src/hotspot/share/classfile/symbolTable.hpp). Arrays and hidden
- * classes are left out.
+ * Classes loaded by several class loaders. The VM stores each name once, so that equal names have
+ * the same Symbol (src/hotspot/share/classfile/symbolTable.hpp). Arrays and hidden classes are left
+ * out.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 struct copied {
 	uint64_t symbol;
-	uint64_t loader; /* the last one that has it: ClassLoaderData */
+	uint64_t loader; /* the last one with this class: ClassLoaderData */
 	uint32_t copies;
 };
 
@@ -75,7 +75,7 @@ static int by_copies(const void *left_pointer, const void *right_pointer)
 	return left->symbol < right->symbol ? -1 : left->symbol > right->symbol;
 }
 
-/* Names that are kept as long as the sink's strings. */
+/* Interns the names in the sink's strings. */
 static int name_copies(struct hotspot *hotspot, struct heap_sink *sink, const struct copied *copied,
 		       struct class_copies *copies)
 {

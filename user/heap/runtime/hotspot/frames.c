@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The Java frames of a thread that has left Java: from its anchor on through interpreted and
- * compiled code, by what the VM tells debuggers of its code cache (src/hotspot/share/code).
+ * The Java frames of a thread outside Java: from its anchor through interpreted and compiled code,
+ * by the VM's description of its code cache for debuggers (src/hotspot/share/code).
  *
- * Not in the VM's description: where an interpreted frame has its method, bytecode and sender
- * (frame_x86.hpp), a call stub its wrapper (-6 words), and the streams of scopes and lines
- * (scopeDesc.cpp, constMethod.hpp). Code that is neither interpreted, compiled nor a stub with a
- * frame of its own ends the walk.
+ * Not in the VM's description: the places of method, bytecode and sender in an interpreted frame
+ * (frame_x86.hpp), of the wrapper in a call stub (-6 words), and the streams of scopes and lines
+ * (scopeDesc.cpp, constMethod.hpp). A walk ends at code that is neither interpreted, nor compiled,
+ * nor a stub with its own frame.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,10 +18,10 @@
 #define HEAPS_MAX 16
 #define SEGMENTS_BACK 65536
 #define FRAME_WORDS_MAX 65536
-#define SCOPES_MAX HOTSPOT_FRAMES_MAX /* calls that are inlined in each other */
+#define SCOPES_MAX HOTSPOT_FRAMES_MAX /* nested inlined calls */
 #define PCS_MAX 65536
 #define LINES_BYTES_MAX 65536
-#define CODES_MAX (1u << 18) /* that are remembered */
+#define CODES_MAX (1u << 18) /* cached */
 #define ALL_SCOPES_MAX (1u << 22)
 
 /* Words from the frame pointer of interpreted code. */
@@ -34,8 +34,8 @@ struct walker {
 	struct hotspot *hotspot;
 	struct hotspot_frames *frames;
 	uint64_t sp, fp, pc;
-	uint64_t fp_at; /* where fp was saved, of a chunk */
-	bool in_chunk;	/* places in interpreted frames are words from where they stand, or fp */
+	uint64_t fp_at; /* address of the saved fp, in a chunk */
+	bool in_chunk;	/* interpreted frames store fp and sp as offsets in words */
 	struct hotspot_range stack;
 };
 
@@ -48,7 +48,9 @@ static uint64_t word(const struct walker *walker, uint64_t address)
 
 /* -------- code */
 
-/* Each segment says how far back its block begins; 255: it is free. */
+/*
+ * Returns the block at pc: each segment has the distance back to the start of its block; 255: free.
+ */
 static uint64_t block_at(struct hotspot *hotspot, uint64_t heap, uint64_t pc)
 {
 	uint64_t memory = heap + hotspot_place(hotspot, HOTSPOT_CODE_MEMORY);
@@ -108,7 +110,8 @@ static uint64_t code_of(struct hotspot *hotspot, uint64_t blob)
 
 /* -------- numbers */
 
-/* UNSIGNED5: up to five bytes, all but the last one at least 192; from 20 on none is 0. */
+/* Reads a number in UNSIGNED5: up to five bytes, all but the last one at least 192; since 20 none
+ * is 0. */
 static uint32_t next_number(struct hotspot *hotspot, uint64_t *at)
 {
 	uint32_t bias = hotspot_has(hotspot, HOTSPOT_KLASS_STREAM), number = 0;
@@ -160,7 +163,8 @@ static struct compiled describe(struct hotspot *hotspot, uint64_t blob)
 	return compiled;
 }
 
-/* PcDesc: where a call returns to, then its scope; ascending, the last one is no address. */
+/* Finds the scope of a return address in the PcDescs: return address and scope, ascending; the last
+ * one is no address. */
 static uint32_t find_scope(struct hotspot *hotspot, const struct compiled *compiled, uint64_t pc)
 {
 	for (uint32_t i = 0; i < PCS_MAX; i++) {
@@ -191,7 +195,7 @@ static int add_scope(struct hotspot *hotspot, struct hotspot_code *code, uint64_
 	return 0;
 }
 
-/* A scope: that of the caller, the method's number from 1 on, the bytecode plus 1. */
+/* Reads scopes: each has the caller's scope, the method's number from 1 on, the bytecode plus 1. */
 static int read_scopes(struct hotspot *hotspot, uint64_t blob, uint64_t pc,
 		       struct hotspot_code *code)
 {
@@ -213,7 +217,7 @@ static int read_scopes(struct hotspot *hotspot, uint64_t blob, uint64_t pc,
 			break;
 		scope = sender;
 	}
-	/* A native method's wrapper has none. */
+	/* A native method's wrapper has no scope. */
 	return error || read ? error
 			     : add_scope(hotspot, code,
 					 hotspot_member(hotspot, blob, HOTSPOT_COMPILED_METHOD), -1,
@@ -242,7 +246,7 @@ static int read_code(struct hotspot *hotspot, uint64_t pc, struct hotspot_code *
 	return hotspot_blob_is_method(&blob) ? read_scopes(hotspot, blob.address, pc, code) : 0;
 }
 
-/* What is known of the code at an address: many frames have the same. */
+/* Finds the code at a return address, cached because many frames share it. */
 static int find_code(struct hotspot *hotspot, uint64_t pc, struct hotspot_code *code)
 {
 	uint64_t *place = hash_get(&hotspot->code_index, pc);
@@ -296,7 +300,7 @@ static int add_scopes(struct walker *walker, const struct hotspot_code *code)
 	return error;
 }
 
-/* What was found goes: the code at an address may be another one by the next time. */
+/* Nothing is cached: other code may be at the address next time. */
 int hotspot_scopes(struct hotspot *hotspot, const struct hotspot_blob *blob, uint64_t pc,
 		   struct hotspot_frames *frames)
 {
@@ -357,7 +361,7 @@ static int step_interpreted(struct walker *walker, bool *more)
 	return error;
 }
 
-/* Where Java called native code, which called Java. */
+/* Steps over native code that was called by Java, and called Java. */
 static bool step_anchor(struct walker *walker, uint64_t anchor)
 {
 	struct hotspot *hotspot = walker->hotspot;
@@ -483,7 +487,8 @@ int hotspot_walk_chunk(struct hotspot *hotspot, const struct hotspot_chunk *chun
 
 /* -------- names */
 
-/* Pairs of a step of bytecodes and one of lines, in a byte or behind 255; 0 ends them. */
+/* Returns a line from pairs of steps, of bytecodes and of lines, in one byte or behind 255; 0 ends
+ * them. */
 static uint32_t line_of(struct hotspot *hotspot, uint64_t method, int32_t bytecode)
 {
 	uint64_t constant = hotspot_member(hotspot, method, HOTSPOT_METHOD_CONST);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * HotSpot: libjvm.so. Its heap lies below 32 GiB, where compressed pointers reach it; the space of
- * classes may lie there, too, in 1 GiB of its own. A heap without compressed pointers is the
- * reservation of which most is in use. ZGC maps a memfd named java_heap.
+ * HotSpot (libjvm.so). The heap lies below 32 GiB, within reach of compressed pointers; so may the
+ * class space, in its own 1 GiB. A heap without compressed pointers is the reservation with most
+ * memory in use. ZGC maps a memfd named java_heap.
  *
- * Objects lie one after the other in ranges that the collector has: G1's regions, the spaces of
- * Serial, Parallel and Epsilon, pages of ZGC. Each begins with its Klass, which has its size;
- * memory that threads have for objects to come is passed over.
+ * Objects lie one after the other in ranges defined by the collector: G1's regions, the spaces of
+ * Serial, Parallel and Epsilon, pages of ZGC. Each begins with its Klass, which gives its size; the
+ * threads' allocation buffers are skipped.
  */
 #include "heap/runtime/hotspot/hotspot.h"
 
@@ -21,7 +21,7 @@
 #include "heap/runtime/mapping_shape.h"
 #include "heap/runtime/runtime.h"
 
-/* Shifted by three bits, 32 bits reach so far (-XX:+UseCompressedOops). */
+/* Reach of 32 bits shifted by three (-XX:+UseCompressedOops). */
 #define COMPRESSED_REACH (32ull << 30)
 
 /* -XX:CompressedClassSpaceSize. */
@@ -35,9 +35,9 @@
 
 struct survey {
 	struct largest_reservation reservation;
-	uint64_t low_start, low_end;	     /* between them is all low memory that is in use */
-	uint64_t classes_start, classes_end; /* end 0: no space of classes below 32 GiB */
-	uint64_t starts[STARTS];	     /* of the latest low mappings, a ring */
+	uint64_t low_start, low_end;	     /* bounds of all low memory in use */
+	uint64_t classes_start, classes_end; /* end 0: no class space below 32 GiB */
+	uint64_t starts[STARTS];	     /* starts of the latest low mappings, a ring */
 	unsigned start_count;
 };
 
@@ -48,7 +48,7 @@ static bool detect(const struct mapping *mapping)
 	return mapping_is_module(mapping, names, ARRAY_SIZE(names));
 }
 
-/* A reservation of 1 GiB, partly unused. */
+/* Finds the class space: a reservation of 1 GiB, partly unused. */
 static void find_classes(struct survey *survey, const struct mapping *mapping)
 {
 	for (size_t i = 0; i < MIN(survey->start_count, (unsigned)STARTS); i++) {
@@ -79,7 +79,7 @@ static void survey_add(void *state, const struct mapping *mapping)
 	largest_reservation_add(&survey->reservation, mapping);
 }
 
-/* Whether more than the space of classes is in use below 32 GiB. */
+/* Returns whether memory below 32 GiB other than the class space is in use. */
 static bool is_low(const struct survey *survey)
 {
 	return survey->low_end &&
@@ -168,7 +168,9 @@ uint64_t hotspot_handle(const struct hotspot *hotspot, uint64_t address)
 	return hotspot->z.used ? hotspot_z_decode(hotspot, object) : object;
 }
 
-/* After the mark word: the Klass, in 4 bytes or 8, or in the mark itself. */
+/*
+ * The length follows the mark word and the Klass, which has 4 or 8 bytes, or is in the mark itself.
+ */
 uint32_t hotspot_length_offset(const struct hotspot *hotspot)
 {
 	if (hotspot->layout.flags[HOTSPOT_COMPACT_HEADERS])
@@ -283,11 +285,11 @@ struct walk {
 	int (*each)(void *context, size_t place, uint64_t object, uint64_t size);
 	void *context;
 	unsigned char *bytes; /* STREAM_BYTES, whole pages, from `at` on */
-	uint64_t at;	      /* 0: nothing was read */
-	uint64_t bytes_left;  /* no more of the target is read */
+	uint64_t at;	      /* 0: nothing read yet */
+	uint64_t bytes_left;  /* limit of further reading */
 };
 
-/* The first words of what may be an object. */
+/* Reads the first words of a possible object. */
 static void read_head(struct walk *walk, uint64_t address, uint64_t end, uint64_t words[3])
 {
 	size_t size = (size_t)MIN(end - address, (uint64_t)24);
@@ -305,12 +307,12 @@ static void read_head(struct walk *walk, uint64_t address, uint64_t end, uint64_
 	memcpy(words, walk->bytes + (address - walk->at), size);
 }
 
-/* From the word at `address` on, which is 0, to the next one that is not, as far as was read. */
+/* Returns the address of the next nonzero word, or the end of the bytes read. */
 static uint64_t skip_zeros(const struct walk *walk, uint64_t address, uint64_t end)
 {
 	uint64_t last = MIN(end, walk->at + STREAM_BYTES), word = 0;
 
-	/* Nothing more will come. */
+	/* All further reads fail. */
 	if (target_memory_overworked(walk->hotspot->memory))
 		return end;
 	for (; !word && address + 8 <= last; address += word ? 0 : 8)
@@ -318,7 +320,7 @@ static uint64_t skip_zeros(const struct walk *walk, uint64_t address, uint64_t e
 	return address;
 }
 
-/* Where the next object is if a thread has the memory at `address` for others; else `address`. */
+/* Returns the end of the allocation buffer at `address`; `address` if there is none. */
 static uint64_t skip_buffers(const struct hotspot *hotspot, uint64_t address)
 {
 	size_t low = SORTED_BEFORE(buffer, hotspot->buffers.items, hotspot->buffers.count,
@@ -329,7 +331,8 @@ static uint64_t skip_buffers(const struct hotspot *hotspot, uint64_t address)
 	return hotspot->buffers.items[low].end;
 }
 
-/* Klass::layout_helper: of an array, the header's bytes and the logarithm of an item's. */
+/* Returns an object's size. Klass::layout_helper of an array has the header's size and the log2 of
+ * an item's. */
 static uint64_t object_bytes(const struct hotspot *hotspot, const struct hotspot_class *class,
 			     const uint64_t words[3])
 {
@@ -344,7 +347,8 @@ static uint64_t object_bytes(const struct hotspot *hotspot, const struct hotspot
 	return align_up((helper >> 16 & 0xff) + ((uint64_t)length << (helper & 15)), alignment);
 }
 
-/* An object of java.lang.Class has static fields behind its own; its size is in words. */
+/* An object of java.lang.Class contains static fields behind its own; its size is recorded in
+ * words. */
 static uint64_t mirror_bytes(struct hotspot *hotspot, uint64_t object)
 {
 	uint32_t offset = static32(hotspot, HOTSPOT_MIRROR_SIZE) & 0xffff;
@@ -352,7 +356,7 @@ static uint64_t mirror_bytes(struct hotspot *hotspot, uint64_t object)
 	return (uint64_t)hotspot_number(hotspot, object + offset) * 8;
 }
 
-/* 0: no object begins there. */
+/* Returns the size of the object at `address`; 0: none begins there. */
 static uint64_t size_at(struct walk *walk, uint64_t address, const uint64_t words[3], size_t *place)
 {
 	struct hotspot *hotspot = walk->hotspot;
@@ -371,8 +375,8 @@ static uint64_t size_at(struct walk *walk, uint64_t address, const uint64_t word
 	}
 }
 
-/* From `address` on until `end`; after what is none, at the next word that begins an object: memory
- * of a class that was unloaded, or of an object that is just being made. */
+/* Visits the objects of a range. Where no object begins, it resynchronises at the next plausible
+ * one: that memory belongs to an unloaded class, or to an object under construction. */
 static int walk_objects(struct walk *walk, const struct hotspot_range *range)
 {
 	uint64_t address = range->start, end = range->end, step = MAX(range->step, 8u);
@@ -387,7 +391,7 @@ static int walk_objects(struct walk *walk, const struct hotspot_range *range)
 			continue;
 		}
 		read_head(walk, address, end, words);
-		/* The mark alone is 0 while a thread holds the object's lock, from 21 on. */
+		/* Since 21, the mark alone is 0 while a thread holds the object's lock. */
 		if (!words[0] && !words[1]) {
 			address = align_up(skip_zeros(walk, address, end), step);
 			continue;
@@ -425,7 +429,7 @@ static int walk_ranges(struct walk *walk)
 	return error;
 }
 
-/* No more than the process may have by now is read, whatever it says. */
+/* Limits reading to the possible size of the process, whatever the VM claims. */
 static uint64_t bytes_at_most(const struct hotspot *hotspot)
 {
 	const struct maps *maps = hotspot->memory->maps;
@@ -553,7 +557,7 @@ static void free_all(struct hotspot *hotspot)
 	vec_free(&hotspot->scopes);
 }
 
-/* Nothing is believed of what a collection has begun to change. */
+/* Returns whether a collection has begun to move objects. */
 static bool moves(struct target_memory *memory)
 {
 	const struct data_modules *modules = memory->modules;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Shared by the parts of the HotSpot walker. The VM describes its structures to debuggers
- * (src/hotspot/share/runtime/vmStructs.cpp); what that lacks has its source beside it.
+ * (src/hotspot/share/runtime/vmStructs.cpp); where that description is incomplete, a comment names
+ * the source.
  */
 #ifndef LEAKMON_RUNTIME_HOTSPOT_H
 #define LEAKMON_RUNTIME_HOTSPOT_H
@@ -33,7 +34,7 @@ enum hotspot_place {
 	HOTSPOT_FLAG_NAME,
 	HOTSPOT_FLAG_ADDRESS,
 	HOTSPOT_FLAG_BYTES,
-	/* G1: regions; the humongous one has its tag in the others' */
+	/* G1: regions; the tag of humongous ones is part of the others' */
 	HOTSPOT_G1_REGIONS, /* in the heap */
 	HOTSPOT_G1_TABLE,   /* in that */
 	HOTSPOT_TABLE_BASE,
@@ -54,7 +55,7 @@ enum hotspot_place {
 	HOTSPOT_SHENANDOAH_END,
 	HOTSPOT_SHENANDOAH_STATE,
 	/* Parallel */
-	HOTSPOT_PARALLEL_YOUNG, /* static, as the next one; from 27 on in the heap */
+	HOTSPOT_PARALLEL_YOUNG, /* static, like HOTSPOT_PARALLEL_OLD; since 27 in the heap */
 	HOTSPOT_PARALLEL_OLD,
 	HOTSPOT_PS_EDEN,
 	HOTSPOT_PS_FROM,
@@ -94,12 +95,12 @@ enum hotspot_place {
 	HOTSPOT_KLASS_BYTES,
 	HOTSPOT_CONSTANTS_LENGTH,
 	HOTSPOT_CONSTANTS_BYTES,
-	HOTSPOT_OBJECT_KLASS, /* static, as the next two */
+	HOTSPOT_OBJECT_KLASS, /* static, like the next two */
 	HOTSPOT_CLASS_KLASS,
 	HOTSPOT_THREAD_KLASS,
 	HOTSPOT_SYMBOL_LENGTH,
 	HOTSPOT_SYMBOL_BODY,
-	/* java.lang.Class: statics that have offsets */
+	/* java.lang.Class: statics that contain offsets */
 	HOTSPOT_MIRROR_KLASS,
 	HOTSPOT_MIRROR_SIZE,
 	/* Loaders */
@@ -109,8 +110,8 @@ enum hotspot_place {
 	HOTSPOT_LOADER_KLASSES,
 	HOTSPOT_LOADER_IS_OF_MIRROR,
 	/* Threads */
-	HOTSPOT_THREAD_LIST,  /* static; until 11 instead: */
-	HOTSPOT_THREAD_FIRST, /* likewise */
+	HOTSPOT_THREAD_LIST,  /* static; up to 11 instead: */
+	HOTSPOT_THREAD_FIRST, /* static */
 	HOTSPOT_THREAD_NEXT,
 	HOTSPOT_THREAD_COUNT,
 	HOTSPOT_THREAD_ITEMS,
@@ -139,7 +140,7 @@ enum hotspot_place {
 	HOTSPOT_ANCHOR_FP,
 	HOTSPOT_ANCHOR_PC,
 	HOTSPOT_WRAPPER_ANCHOR,
-	HOTSPOT_CALL_STUB,  /* static: where it returns to */
+	HOTSPOT_CALL_STUB,  /* static: its return address */
 	HOTSPOT_CODE_HEAPS, /* static */
 	HOTSPOT_ARRAY_LENGTH,
 	HOTSPOT_ARRAY_DATA,
@@ -156,7 +157,7 @@ enum hotspot_place {
 	HOTSPOT_BLOB_NAME,
 	HOTSPOT_BLOB_FRAME,
 	HOTSPOT_BLOB_CODE,	  /* an address; or */
-	HOTSPOT_BLOB_CODE_OFFSET, /* from the blob on */
+	HOTSPOT_BLOB_CODE_OFFSET, /* an offset from the blob */
 	HOTSPOT_BLOB_MUTABLE,
 	HOTSPOT_BLOB_RELOCATION,
 	HOTSPOT_COMPILED_METHOD,
@@ -209,7 +210,7 @@ enum hotspot_place {
 
 #define HOTSPOT_UNKNOWN UINT64_MAX
 
-/* Flags that say how the heap is made, and how large it and others may become. */
+/* Flags for the kind of the heap, and the limits of it and of other memory. */
 enum hotspot_flag {
 	HOTSPOT_COMPRESSED_OOPS,
 	HOTSPOT_COMPRESSED_KLASSES,
@@ -228,28 +229,29 @@ enum hotspot_flag {
 };
 
 struct hotspot_layout {
-	uint64_t places[HOTSPOT_PLACE_MAX_]; /* HOTSPOT_UNKNOWN: the VM has none */
+	uint64_t places[HOTSPOT_PLACE_MAX_]; /* HOTSPOT_UNKNOWN: not in this VM */
 	uint64_t flags[HOTSPOT_FLAG_MAX_];
 };
 
-/* Reads what the VM in `module` describes. 0; -ENOENT with *why: what is needed is not in it; then
- * the rest was read, but no flag. */
+/* Reads the VM's description of its structures in `module`. 0; -ENOENT with *why if a necessary one
+ * is missing: the others were read then, but no flags. */
 int hotspot_layout_read(struct target_memory *memory, const struct data_module *module,
 			struct hotspot_layout *layout, const char **why);
 
-/* Likewise of the heap only. Whether it says where that is, and whether it is collected. */
+/* Reads the description of the heap only. Returns whether it has the heap's address and its
+ * collection state. */
 bool hotspot_layout_read_heap(struct target_memory *memory, const struct data_module *module,
 			      struct hotspot_layout *layout);
 
 enum hotspot_kind {
 	HOTSPOT_INSTANCE,
-	HOTSPOT_MIRROR, /* java.lang.Class: its objects have static fields, too */
-	HOTSPOT_CHUNK,	/* jdk.internal.vm.StackChunk: has a stack behind its fields */
+	HOTSPOT_MIRROR, /* java.lang.Class: its objects contain static fields, too */
+	HOTSPOT_CHUNK,	/* jdk.internal.vm.StackChunk: contains a stack behind its fields */
 	HOTSPOT_OBJECT_ARRAY,
 	HOTSPOT_TYPE_ARRAY,
 };
 
-/* The kind of java.lang.ref.Reference that a class is. */
+/* The kind of a subclass of java.lang.ref.Reference. */
 enum hotspot_reference {
 	HOTSPOT_REFERENCE_NONE,
 	HOTSPOT_REFERENCE_SOFT,
@@ -258,10 +260,10 @@ enum hotspot_reference {
 };
 
 struct hotspot_field {
-	uint32_t offset; /* in the object; of a static one, in the mirror */
+	uint32_t offset; /* in the object; for a static field, in the mirror */
 	uint32_t label;
 	bool is_static;
-	bool is_number; /* a long: the address of native memory, it may be */
+	bool is_number; /* a long: possibly the address of native memory */
 };
 
 /* Consecutive references. */
@@ -275,56 +277,56 @@ struct hotspot_class {
 	uint32_t number, ended_number; /* of the sink; UINT32_MAX: none yet */
 	int32_t layout;		       /* Klass::_layout_helper */
 	enum hotspot_kind kind;
-	bool rooted;	/* its static fields were looked at */
-	bool described; /* what follows was read */
+	bool rooted;	/* its static fields were added as roots */
+	bool described; /* the members below were read */
 	bool is_thread;
 	bool is_virtual; /* java.lang.VirtualThread */
-	bool is_kept;	 /* by its loader, which is never unloaded */
+	bool is_kept;	 /* its loader is never unloaded */
 	enum hotspot_reference reference;
 	uint32_t referent, discovered; /* offsets; 0: none */
 	uint64_t mirror;
 	VEC(struct hotspot_map) maps; /* none is empty */
-	/* By offset, one at each; those of the classes above it, too. */
+	/* Sorted by offset, one for each; includes inherited fields. */
 	VEC(struct hotspot_field) fields;
 };
 
 /* A ClassLoaderData. */
 struct hotspot_loader {
 	uint64_t address;
-	uint64_t owner; /* the object that keeps it; 0: it is never unloaded */
+	uint64_t owner; /* the object that keeps it loaded; 0: never unloaded */
 };
 
 struct hotspot_buffer {
-	uint64_t top, end; /* memory for objects to come */
+	uint64_t top, end; /* free memory for new objects */
 };
 
 struct hotspot_range {
 	uint64_t start, end;
-	uint32_t step; /* objects begin at its multiples; 0: of 8 */
+	uint32_t step; /* alignment of objects; 0: 8 */
 };
 
 /* ZGC's state: see z.c. */
 struct hotspot_z {
 	bool used, generations;
 	uint64_t offset_mask, bad;
-	uint64_t base; /* of the addresses of nodes */
-	uint32_t good; /* number of the colour that is good */
+	uint64_t base; /* base of the addresses of nodes */
+	uint32_t good; /* number of the good colour */
 	uint32_t medium_step;
 	uint64_t pages, granules;
 	uint64_t forwarding[2]; /* by generation, the young one first */
 };
 
-/* Offsets in a StackChunk; 0: it has none. */
+/* Offsets in a StackChunk; 0: no such field. */
 struct hotspot_chunk_fields {
 	uint32_t size, sp, parent;
-	uint32_t bottom, arguments; /* where its stack ends, in words; or those behind its end */
+	uint32_t bottom, arguments; /* the stack's end, in words; or words of arguments behind it */
 };
 
 #define HOTSPOT_STATES_MAX 24
 
-/* Of java.lang.VirtualThread; 0: it has none. */
+/* Offsets in a java.lang.VirtualThread; 0: no such field. */
 struct hotspot_virtual_fields {
-	bool used; /* the class was initialised: a program may have some */
+	bool used; /* the class was initialised: virtual threads may exist */
 	uint32_t state, continuation, carrier, number;
 	uint32_t chunk; /* in its continuation */
 	struct {
@@ -334,7 +336,7 @@ struct hotspot_virtual_fields {
 	uint32_t state_count, terminated;
 };
 
-/* Offsets in threads and the maps of their ThreadLocals; 0: there is none, or not read yet. */
+/* Offsets in threads and the maps of their ThreadLocals; 0: no such field, or not read yet. */
 struct hotspot_local_fields {
 	bool read;
 	uint32_t maps[2]; /* in a thread */
@@ -342,16 +344,16 @@ struct hotspot_local_fields {
 	uint64_t entry_klass;
 };
 
-/* Code at an address that a frame returns to: see frames.c. */
+/* Code at the return address of a frame: see frames.c. */
 enum hotspot_code_kind {
 	HOTSPOT_CODE_UNKNOWN,
 	HOTSPOT_CODE_INTERPRETED,
-	HOTSPOT_CODE_FIXED, /* its frames are of one size */
+	HOTSPOT_CODE_FIXED, /* frames of fixed size */
 };
 struct hotspot_code {
 	enum hotspot_code_kind kind;
 	uint32_t words;		      /* of a frame */
-	uint32_t first_scope, scopes; /* methods that it is of, innermost first */
+	uint32_t first_scope, scopes; /* its methods, innermost first */
 };
 struct hotspot_scope {
 	uint64_t method;
@@ -382,19 +384,20 @@ struct hotspot {
 	struct hash code_index;	  /* an address -> its place in codes */
 	struct hash chunk_labels; /* a method and a bytecode -> the label of its frames plus 1 */
 	size_t report;		  /* place in sink->reports */
-	struct hash class_index;  /* Klass -> place in classes plus 1; UINT64_MAX: it is none */
+	struct hash class_index;  /* Klass -> place in classes plus 1; UINT64_MAX: no class */
 	VEC(struct hotspot_class) classes;
-	uint32_t first_class;		    /* of the sink */
-	VEC(uint32_t) class_types;	    /* by class - first_class: place in classes */
-	VEC(struct hotspot_range) ranges;   /* of objects, by ascending address */
-	uint64_t eden_bytes;		    /* of their bytes, where new objects are made */
-	VEC(struct hotspot_range) archived; /* of objects that are never freed, likewise */
+	uint32_t first_class;		  /* of the sink */
+	VEC(uint32_t) class_types;	  /* by class - first_class: place in classes */
+	VEC(struct hotspot_range) ranges; /* of objects, by ascending address */
+	uint64_t eden_bytes;		  /* bytes of `ranges` in Eden */
+	/* of objects that are never freed, by ascending address */
+	VEC(struct hotspot_range) archived;
 	VEC(struct hotspot_buffer) buffers; /* by ascending address */
 	VEC(uint64_t) threads;		    /* JavaThread, each once */
-	struct hash thread_index;	    /* those */
-	struct hash live_threads;	    /* their objects */
+	struct hash thread_index;	    /* index of `threads` */
+	struct hash live_threads;	    /* objects of `threads` */
 	struct hash loader_index;	    /* ClassLoaderData -> place in loaders plus 1 */
-	struct hash owner_index;	    /* likewise by owner */
+	struct hash owner_index;	    /* owner -> place in loaders plus 1 */
 	VEC(struct hotspot_loader) loaders;
 };
 
@@ -408,19 +411,20 @@ static inline bool hotspot_has(const struct hotspot *hotspot, enum hotspot_place
 	return hotspot->layout.places[place] != HOTSPOT_UNKNOWN;
 }
 
-/* The price of what is remembered of a loader, a class or a thread: each of them has 128 bytes or
- * more. False: the target has no room for so many. */
+/* Charges the price of a recorded loader, class or thread, each of which takes at least 128 bytes
+ * of the target. Returns false if the target has no room for that many. */
 static inline bool hotspot_pay(const struct hotspot *hotspot)
 {
 	return target_memory_work(hotspot->memory, 256);
 }
 
-/* The word at a member of a structure, or that a static has; 0: there is none. */
+/* Returns the word at a member of a structure, or the value of a static; 0 if the VM has no such
+ * place. */
 uint64_t hotspot_member(struct hotspot *hotspot, uint64_t structure, enum hotspot_place place);
 uint64_t hotspot_static(struct hotspot *hotspot, enum hotspot_place place);
-/* The value of one of the VM's counters, as jstat(1) shows them; 0: there is none. */
+/* Returns the value of one of the VM's counters, named as in jstat(1), or 0 if there is none. */
 uint64_t hotspot_counter(struct hotspot *hotspot, const char *name);
-/* Likewise 4 bytes. */
+/* Returns 4 bytes at a member of a structure, or at an address; 0 if they cannot be read. */
 uint32_t hotspot_member32(struct hotspot *hotspot, uint64_t structure, enum hotspot_place place);
 uint32_t hotspot_number(struct hotspot *hotspot, uint64_t address);
 
@@ -430,61 +434,67 @@ int hotspot_range_add(struct hotspot *hotspot, struct walk_report *report,
 
 /* Collectors: see ranges.c. */
 
-/* Whether objects are moved just now. */
+/* Returns whether a collection is moving objects now; true also if that cannot be read. */
 bool hotspot_is_collecting(struct hotspot *hotspot);
 /* Finds the ranges of objects, by ascending address. 0 or -ENOMEM. */
 int hotspot_find_ranges(struct hotspot *hotspot, struct walk_report *report);
 
 /* Objects: see hotspot.c. */
 
-/* Bytes of a reference in the heap: 4 or 8. */
+/* Returns the bytes of a reference in the heap: 4 or 8. */
 uint32_t hotspot_oop_bytes(const struct hotspot *hotspot);
-/* The object that a reference at an address of the heap leads to; 0: none. */
+/* Returns the target of the reference at an address of the heap, or 0. */
 uint64_t hotspot_oop(struct hotspot *hotspot, uint64_t address);
 uint64_t hotspot_decode(const struct hotspot *hotspot, uint64_t reference);
-/* The object that a handle outside of the heap leads to; 0: none. */
+/* Returns the target of a handle outside the heap, or 0. */
 uint64_t hotspot_handle(const struct hotspot *hotspot, uint64_t address);
 
 /* ZGC: see z.c. */
 
-/* 0, or -ENOENT with *why. */
+/* Reads ZGC's state. 0, or -ENOENT with *why. */
 int hotspot_z_find(struct hotspot *hotspot, const char **why);
 int hotspot_z_ranges(struct hotspot *hotspot, struct walk_report *report);
-/* The object that a reference with a colour leads to now; 0: none. */
+/* Returns the current target of a coloured reference, or 0. */
 uint64_t hotspot_z_decode(const struct hotspot *hotspot, uint64_t reference);
-/* Likewise an address without a colour, as in a stack; 0: not in the heap. Others unchanged if the
- * collector is another one. */
+/* Returns the current address of the object at an uncoloured address, as found in a stack, or 0
+ * outside the heap. With other collectors it returns the address unchanged. */
 uint64_t hotspot_z_address(const struct hotspot *hotspot, uint64_t address);
-/* Where the object at an address of the heap was moved to; 0: it was not. */
+/* Returns the new address of an object that was moved, or 0 if it was not. */
 uint64_t hotspot_z_moved(const struct hotspot *hotspot, uint64_t address);
-/* Bytes before an array's length, 4 bytes, and before its items. */
+/* Returns the offset of an array's length, which has 4 bytes and precedes its items. */
 uint32_t hotspot_length_offset(const struct hotspot *hotspot);
-/* The Klass of an object. */
+/* Returns an object's Klass. */
 uint64_t hotspot_klass_of(struct hotspot *hotspot, uint64_t object);
 
-/* Each object of the heap, by ascending address, until `each` returns an error; `place` of its
- * class. Ranges and buffers are to be read before. */
+/*
+ * Calls each() for all objects of the heap, by ascending address, until it returns an error;
+ * `place` is that of the class. Ranges and buffers must have been read. Returns the error of
+ * each(), or -ENOMEM, or 0.
+ */
 int hotspot_each_object(struct hotspot *hotspot, struct walk_report *report,
 			int (*each)(void *context, size_t place, uint64_t object, uint64_t size),
 			void *context);
-/* How many collections there were; while it runs, too. */
+/* Returns the number of collections so far, also of a running process. */
 uint32_t hotspot_collections(struct hotspot *hotspot);
-/* Whether objects are moved just now, or were since there were so many. */
+/* Returns whether objects are being moved, or were since the number of collections was
+ * `collections`. */
 bool hotspot_has_moved(struct hotspot *hotspot, uint32_t collections);
 
 /* Classes: see classes.c. */
 
-/* The class at an address; NULL: there is none, or no memory. Good until the next call. */
+/* Returns the class at an address, or NULL if there is none or memory runs out. Valid until the
+ * next call. */
 struct hotspot_class *hotspot_class_at(struct hotspot *hotspot, uint64_t address);
-/* The text of a Symbol; "" if it cannot be read. */
+/* Writes the text of a Symbol, or "" if it cannot be read. */
 void hotspot_symbol(struct hotspot *hotspot, uint64_t symbol, char *text, size_t size);
-/* "java.lang.String[]"; "" if it cannot be read. */
+/* Writes a class's name, "java.lang.String[]", or "" if it cannot be read. */
 void hotspot_class_name(struct hotspot *hotspot, uint64_t klass, char name[HOTSPOT_NAME_BYTES]);
-/* Likewise by its Symbol. */
+/* Writes the name of a class with this Symbol, or "" if it cannot be read. */
 void hotspot_symbol_name(struct hotspot *hotspot, uint64_t symbol, char name[HOTSPOT_NAME_BYTES]);
-/* Reads its references and fields. 0 or -ENOMEM. */
+/* Reads the references and fields of the class at `place`. 0 or -ENOMEM. */
 int hotspot_describe(struct hotspot *hotspot, struct heap_sink *sink, size_t place);
-/* The offset of the field with that name in objects of a class, or one above it; 0: none. */
+/* Returns the offset of the named field in objects of a class, or of a superclass; 0 if there is
+ * none. */
 uint32_t hotspot_field_offset(struct hotspot *hotspot, uint64_t klass, const char *name);
 
 struct hotspot_declared {
@@ -493,27 +503,28 @@ struct hotspot_declared {
 	char type; /* the first letter of its descriptor */
 	char name[HOTSPOT_NAME_BYTES / 2];
 };
-/* The fields that a class itself declares, one by one, until `each` returns an error. */
+/* Calls each() for the fields declared by the class itself, until it returns an error, which is
+ * returned. */
 int hotspot_each_field(struct hotspot *hotspot, uint64_t klass,
 		       int (*each)(void *context, const struct hotspot_declared *field),
 		       void *context);
 
-/* Loaders and threads: see roots.c. */
+/* Loaders and threads: see roots.c. Reads all loaders. 0 or -ENOMEM. */
 int hotspot_read_loaders(struct hotspot *hotspot);
-/* The class of the loader of a ClassLoaderData, "class loader app" of one that is never unloaded,
- * or "hidden classes". */
+/* Writes the class of the loader of a ClassLoaderData, "class loader app" for one that is never
+ * unloaded, or "hidden classes". */
 void hotspot_loader_name(struct hotspot *hotspot, uint64_t loader, char name[HOTSPOT_NAME_BYTES]);
-/* Those that live now, and their allocation buffers. 0 or -ENOMEM. */
+/* Reads the live threads and their allocation buffers. 0 or -ENOMEM. */
 int hotspot_read_threads(struct hotspot *hotspot);
-/* Classes that several loaders have, to the report; of loaders that were read: see
- * copies.c. 0 or -ENOMEM. */
+/* Adds classes loaded by several loaders to the report, after hotspot_read_loaders(): see copies.c.
+ * 0 or -ENOMEM. */
 int hotspot_find_copies(struct hotspot *hotspot, struct heap_sink *sink,
 			struct walk_report *report);
-/* Whether a thread's object is that of one that has ended. */
+/* Returns whether an object belongs to an ended thread. */
 bool hotspot_thread_ended(struct hotspot *hotspot, uint64_t object);
-/* The JavaThread that runs such an object's thread; 0: none does. */
+/* Returns the JavaThread of a thread's object, or 0 if it does not run. */
 uint64_t hotspot_thread_of(struct hotspot *hotspot, uint64_t object);
-/* A live one; group "": not known. */
+/* A live thread; group "": unknown. */
 #define HOTSPOT_THREAD_NAME_BYTES 128
 struct hotspot_thread {
 	char name[HOTSPOT_THREAD_NAME_BYTES], group[HOTSPOT_THREAD_NAME_BYTES];
@@ -521,45 +532,46 @@ struct hotspot_thread {
 	uint32_t status; /* JVMTI_THREAD_STATE_* */
 	bool daemon;
 };
-/* False: it has no object (yet, or any more). */
+/* Reads a live thread. Returns false if it has no object (yet, or any more). */
 bool hotspot_read_thread(struct hotspot *hotspot, uint64_t thread, struct hotspot_thread *found);
-/* The stack of a thread; empty: not known. */
+/* Returns the stack of a thread; empty: unknown. */
 struct hotspot_range hotspot_stack(struct hotspot *hotspot, uint64_t thread);
-/* The handles of a loader, each told to `each`. */
+/* Calls each() for the handles of a loader, until it returns an error, which is returned. */
 int hotspot_each_handle(struct hotspot *hotspot, uint64_t loader,
 			int (*each)(void *context, uint64_t object), void *context);
 /* Frames of Java: see frames.c. */
 
 struct hotspot_frame {
 	uint64_t method;  /* Method */
-	uint64_t sp;	  /* where it begins in the stack, with those that are inlined in it */
-	int32_t bytecode; /* its place in the method; negative: not known */
-	bool inlined;	  /* in the next one */
+	uint64_t sp;	  /* its start in the stack; shared with frames inlined in it */
+	int32_t bytecode; /* offset in the method; negative: unknown */
+	bool inlined;	  /* inlined in the next frame */
 };
 
 #define HOTSPOT_FRAMES_MAX 256
 
 struct hotspot_frames {
 	VEC(struct hotspot_frame) list; /* innermost first */
-	uint64_t end;			/* of the stack that is theirs */
-	bool cut;			/* there are more callers */
+	uint64_t end;			/* end of their part of the stack */
+	bool cut;			/* more callers exist */
 };
 
-/* Where a thread that was stopped stands. */
+/* Registers of a stopped thread. */
 struct hotspot_position {
 	uint64_t sp, fp, pc;
 };
 
-/* "shop.Cart.add", "Cart.java"; "" and 0: not known. */
+/* "shop.Cart.add", "Cart.java"; "" and 0: unknown. */
 struct hotspot_code_place {
 	char function[HOTSPOT_NAME_BYTES + HOTSPOT_NAME_BYTES / 2], file[HOTSPOT_NAME_BYTES / 2];
 	uint32_t line;
 };
 
-/* Those of a thread; none where it is in Java just now, or the VM does not describe its code. 0 or
- * -ENOMEM. */
+/* Walks the frames of a thread outside Java; finds none if it runs Java code, or the VM does not
+ * describe its code. 0 or -ENOMEM. */
 int hotspot_walk_frames(struct hotspot *hotspot, uint64_t thread, struct hotspot_frames *frames);
-/* Likewise of one that is in Java: the line of the first frame is mostly not known. */
+/* Walks the frames of a thread that runs Java code; the line of the first frame is mostly unknown.
+ * 0 or -ENOMEM. */
 int hotspot_walk_running(struct hotspot *hotspot, uint64_t thread,
 			 const struct hotspot_position *position, struct hotspot_frames *frames);
 void hotspot_name_frame(struct hotspot *hotspot, const struct hotspot_frame *frame,
@@ -568,52 +580,55 @@ void hotspot_name_frame(struct hotspot *hotspot, const struct hotspot_frame *fra
 /* Stacks of virtual threads that are not mounted: see chunks.c. */
 
 struct hotspot_chunk {
-	struct hotspot_range stack; /* from its first word on to the bottom */
+	struct hotspot_range stack; /* from its first word to the bottom */
 	uint64_t sp;
-	uint64_t parent; /* the chunk with frames that called these; 0: none */
+	uint64_t parent; /* the chunk with the callers' frames; 0: none */
 };
 
-/* Offsets in objects of its class. */
+/* Reads the offsets in objects of StackChunk. */
 void hotspot_describe_chunks(struct hotspot *hotspot, uint64_t klass);
-/* Bytes of such an object; 0: it cannot be one. */
+/* Returns the size of a StackChunk, or 0 if it cannot be one. */
 uint64_t hotspot_chunk_bytes(struct hotspot *hotspot, const struct hotspot_class *class,
 			     uint64_t object);
-/* False: it is none, or empty. */
+/* Reads a StackChunk. Returns false if it is none, or empty. */
 bool hotspot_chunk_read(struct hotspot *hotspot, uint64_t object, struct hotspot_chunk *chunk);
-/* What its frames hold, by the method in which each word lies. 0 or -ENOMEM. */
+/* Adds the references from the frames in a chunk, labelled by method. 0 or -ENOMEM. */
 int hotspot_refer_chunk(struct hotspot *hotspot, struct heap_sink *sink, uint32_t node);
-/* Frames of one chunk are added. 0 or -ENOMEM. */
+/* Appends the frames of one chunk. 0 or -ENOMEM. */
 int hotspot_walk_chunk(struct hotspot *hotspot, const struct hotspot_chunk *chunk,
 		       struct hotspot_frames *frames);
 
 /* Virtual threads: see virtual.c. */
 
-/* Offsets in objects of the class, and its states. */
+/* Reads the offsets in objects of java.lang.VirtualThread, and its states. */
 void hotspot_describe_virtual(struct hotspot *hotspot, const struct hotspot_class *class);
 bool hotspot_virtual_ended(struct hotspot *hotspot, uint64_t object);
-/* All that the heap has, while the program runs; report->version is "" if it uses none. What they
- * keep of ThreadLocals goes to `java`, which has the VM's version. 0 or -ENOMEM. */
+/*
+ * Reads all virtual threads in the heap of a running program; report->version is "" if it uses
+ * none. Values of their lost ThreadLocals are added to `java`, which has the VM's version. 0 or
+ * -ENOMEM.
+ */
 int hotspot_read_virtual(struct hotspot *hotspot, struct java_thread_report *java,
 			 struct task_report *report);
 
-/* Values of ThreadLocals that are gone, which a thread's object keeps: see locals.c.
- * `called`: its name; NULL: it is a virtual one. 0 or -ENOMEM. */
+/* Adds values that a thread's object still keeps for collected ThreadLocals: see locals.c.
+ * `called`: the thread's name; NULL: a virtual thread. 0 or -ENOMEM. */
 int hotspot_gone_locals(struct hotspot *hotspot, uint64_t thread, const char *called,
 			struct java_thread_report *report);
-/* Before they are read again. */
+/* Removes these values, before a new reading. */
 void hotspot_forget_locals(struct java_thread_report *report, bool is_virtual);
 
-/* Frames for a report: see threads.c. */
+/* Appends a frame for a report: see threads.c. 0 or -ENOMEM. */
 struct frames;
 int java_frame_add(struct hotspot *hotspot, struct intern *strings,
 		   const struct hotspot_frame *frame, struct frames *stack);
-/* After the last one: if there are more, that they were not read. */
+/* Ends the frames of a report: if callers were cut, appends a note of that. 0 or -ENOMEM. */
 int java_frames_end(const struct hotspot_frames *frames, struct frames *stack);
-/* Frames of the live thread with that object, if it stands during the read; else none. 0 or
- * -ENOMEM. */
+/* Walks the frames of the live thread with this object, if it does not run during the read;
+ * otherwise finds none. 0 or -ENOMEM. */
 int hotspot_walk_carrier(struct hotspot *hotspot, uint64_t object, struct hotspot_frames *frames);
 
-/* Whether the VM describes its code and frames. */
+/* Returns whether the VM describes its code and frames. */
 bool hotspot_can_walk(const struct hotspot *hotspot);
 
 #define HOTSPOT_BLOB_NAME_BYTES 64
@@ -622,49 +637,53 @@ struct hotspot_blob {
 	uint64_t address; /* CodeBlob */
 	char name[HOTSPOT_BLOB_NAME_BYTES];
 };
-/* The one that has an address. */
+/* Finds the piece that contains an address; returns false if there is none. */
 bool hotspot_blob_at(struct hotspot *hotspot, uint64_t pc, struct hotspot_blob *blob);
-/* The text at an address, cut where it is too long. */
+/* Reads the blob name at an address, cut if too long; returns false if it cannot be read. */
 bool hotspot_blob_name(struct hotspot *hotspot, uint64_t address,
 		       char name[HOTSPOT_BLOB_NAME_BYTES]);
-/* Whether it is of a method, compiled. */
+/* Returns whether a piece contains a compiled method. */
 bool hotspot_blob_is_method(const struct hotspot_blob *blob);
-/* Frames of the method that a call from a blob returns to at `pc`, what is inlined there first.
- * 0 or -ENOMEM. */
+/* Appends the frames of the method at a return address `pc` in a blob, inlined methods first. 0 or
+ * -ENOMEM. */
 int hotspot_scopes(struct hotspot *hotspot, const struct hotspot_blob *blob, uint64_t pc,
 		   struct hotspot_frames *frames);
-/* Where the bytecodes of a method begin, and how many bytes they are; 0: it is none. */
+/* Returns the address of a method's bytecodes, and their number in *size; 0: it is no method. */
 uint64_t hotspot_bytecodes(struct hotspot *hotspot, uint64_t method, uint32_t *size);
 
-/* Code as it is unwound and named: see code.c. */
+/* Unwinds and names generated code: see code.c. */
 extern const struct code_reader hotspot_code_reader;
 
-/* Objects that a thread's stack and registers hold: see stacks.c. `called`: its name. 0 or
- * -ENOMEM. */
+/* Adds the objects held by a thread's stack and registers: see stacks.c. `called`: the thread's
+ * name. 0 or -ENOMEM. */
 int hotspot_stack_roots(struct hotspot *hotspot, struct heap_sink *sink, uint64_t thread,
 			const char *called);
 
 /* The VM of a process: see hotspot.c. */
 
-/* NULL: no memory. */
+/* Returns a VM to be found by hotspot_find(); NULL: out of memory. The caller calls
+ * hotspot_close(). */
 struct hotspot *hotspot_open(struct target_memory *memory);
 void hotspot_close(struct hotspot *hotspot);
-/* 0, or -ENOENT with *why; the version then, too, if the VM says it. */
+/* Finds the VM. 0, or -ENOENT with *why; sets the version in either case if the VM publishes it. */
 int hotspot_find(struct hotspot *hotspot, char version[24], const char **why);
 
-/* Why a VM is not read whose description has a structure that a later version brought; NULL: it has
- * none. */
+/* Returns why a VM with a structure of a later release is not read; NULL: it has none. */
 const char *hotspot_why_new(const struct hotspot *hotspot);
-/* What must agree in a VM before it is believed: see proof.c. NULL, or what does not. */
+/* Checks what must agree in a VM before it is believed: see proof.c. Returns the contradiction, or
+ * NULL. */
 const char *hotspot_disproof(struct hotspot *hotspot);
-/* Likewise of its heap, which is not collected just now, when its ranges are known. */
+/* Checks the VM's heap, outside a collection and with its ranges known. Returns the contradiction,
+ * or NULL. */
 const char *hotspot_heap_disproof(struct hotspot *hotspot);
-/* Whether the walk was compared with a VM of this one's version. */
+/* Returns whether the walk was tested with a VM of this major version. */
 bool hotspot_is_tested(const char *version);
 
-/* As struct heap_walker. */
+/* Adds roots and references: see roots() and refer() of struct heap_walker. */
 int hotspot_roots(void *state, struct heap_sink *sink);
-/* Roots of blocks that only instructions lead to: see immediates.c. 0 or -ENOMEM. */
+/*
+ * Adds roots for blocks whose addresses only instructions contain: see immediates.c. 0 or -ENOMEM.
+ */
 int hotspot_immediates(const struct hotspot *hotspot, struct heap_sink *sink);
 int hotspot_refer(void *state, struct heap_sink *sink, uint32_t node);
 

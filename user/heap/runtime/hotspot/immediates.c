@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Blocks of malloc's that compiled code holds. An inline cache has the address of its
- * CompiledICHolder (code/compiledIC.cpp, up to JDK 22) as an operand of an instruction, at any
- * byte, and no other word leads there. Where operands are split over instructions, nothing is
- * found.
+ * Malloc's blocks held by compiled code. An inline cache has the address of its CompiledICHolder
+ * (code/compiledIC.cpp, up to JDK 22) as an operand of an instruction, at any byte, and no other
+ * word leads there. Where operands are split over instructions, nothing is found.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +15,14 @@
 
 #define NAME "compiled code"
 #define WINDOW (1u << 20)
-/* The greatest code cache (-XX:ReservedCodeCacheSize): so much is searched in all. */
+/* The largest code cache (-XX:ReservedCodeCacheSize) limits the search. */
 #define CODE_BYTES_MAX (2ull << 30)
 
 struct scan {
 	struct heap_sink *sink;
-	uint64_t low, high; /* all blocks are there */
-	struct hash seen;   /* blocks that have a root of this name */
-	uint64_t left;	    /* bytes that may still be searched */
+	uint64_t low, high; /* bounds of all blocks */
+	struct hash seen;   /* blocks that already have such a root */
+	uint64_t left;	    /* remaining bytes of the search */
 };
 
 static bool is_block(const struct heap_sink *sink, uint32_t node)
@@ -59,7 +58,7 @@ static int add(struct scan *scan, uint64_t address)
 	return fresh ? heap_sink_passing_root(scan->sink, HOTSPOT_KEY, NAME, address) : 0;
 }
 
-/* Operands that begin in the first `size` bytes; up to 7 more are there. */
+/* Adds operands that begin in the first `size` bytes; they may reach up to 7 bytes further. */
 static int scan_bytes(struct scan *scan, const unsigned char *bytes, size_t size, size_t there)
 {
 	int error = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The VM's description of its own structures: lists that end with an entry without a name, at
- * gHotSpotVM* (src/hotspot/share/runtime/vmStructs.hpp). Strings are in the library's constants.
+ * The VM's description of its own structures: lists at gHotSpotVM*, each ended by an entry without
+ * a name (src/hotspot/share/runtime/vmStructs.hpp). Strings are in the library's constants.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define ENTRIES_MAX 16384
 #define ENTRY_BYTES_MAX 256
-#define TEXT_BYTES 96 /* of which longer ones are cut */
+#define TEXT_BYTES 96 /* longer texts are cut */
 #define FLAGS_MAX 8192
 
 struct named_place {
@@ -19,9 +19,9 @@ struct named_place {
 	enum hotspot_place place;
 };
 
-#define HEAP_MEMBERS 14 /* the first ones */
+#define HEAP_MEMBERS 14 /* rows at the start of members[] */
 
-/* Alternative rows for a place: a VM has one. */
+/* Some places have alternative rows, of which a VM has one. */
 static const struct named_place members[] = {
 	{"Universe", "_collectedHeap", HOTSPOT_HEAP},
 	{"CollectedHeap", "_is_gc_active", HOTSPOT_HEAP_ACTIVE},
@@ -251,12 +251,12 @@ static const struct {
 	[HOTSPOT_CODE_LIMIT] = {"ReservedCodeCacheSize", 8},
 };
 
-/* A list: where its entries have what. */
+/* A list, its stride, and the offsets of its entries' members. */
 struct list {
 	uint64_t start, stride, type, field, is_static, offset, address;
 };
 
-/* "" if there is none. */
+/* Reads a text; "" if there is none. */
 static void read_text(struct target_memory *memory, uint64_t address, char text[TEXT_BYTES])
 {
 	size_t page_left = MEMORY_PAGE - address % MEMORY_PAGE;
@@ -284,11 +284,11 @@ static uint64_t describe(struct target_memory *memory, const struct data_module 
 struct reading {
 	struct target_memory *memory;
 	struct hotspot_layout *layout;
-	size_t members; /* so many of them are wanted */
-	char z;		/* instead of the Z that names of ZGC begin with */
+	size_t members; /* number of wanted rows of members[] */
+	char z;		/* replaces the Z at the start of ZGC's names */
 };
 
-/* A name of the VM's as ours has it. */
+/* Returns whether the VM's name is the wanted one. */
 static bool is_named(const struct reading *reading, const char *wanted, const char *name)
 {
 	size_t prefix = wanted[0] == '_';
@@ -409,7 +409,7 @@ static void take_flags(struct target_memory *memory, struct hotspot_layout *layo
 		take_flag(memory, first + i * bytes, layout);
 }
 
-/* ZGC without generations has names with X beside the other one (21 to 23: gc/x). */
+/* ZGC without generations has names with X beside generational ZGC (21 to 23: gc/x). */
 static void take_old_z(const struct reading *reading, const struct data_module *module)
 {
 	const struct reading old = {reading->memory, reading->layout, reading->members, 'X'};
@@ -427,7 +427,7 @@ static void take_old_z(const struct reading *reading, const struct data_module *
 
 #define LACKS(name) "its description lacks " name ": another version"
 
-/* Places read whatever the collector is, and what a VM without one is refused for. */
+/* Places needed for any collector, and why a VM without one is refused. */
 static const struct {
 	enum hotspot_place place;
 	const char *why;
@@ -479,7 +479,7 @@ static const struct {
 	{HOTSPOT_OOP_KLASS, LACKS("oopDesc::_metadata._klass")},
 };
 
-/* A VM without these flags does so always. */
+/* A VM without these flags always behaves as if they were set. */
 static void begin_layout(struct hotspot_layout *layout)
 {
 	memset(layout->places, 0xff, sizeof(layout->places));

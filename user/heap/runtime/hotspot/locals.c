@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Values of ThreadLocals that are gone. A thread keeps an entry for each ThreadLocal: a weak
- * reference to it, and a value. When a collection has cleared the reference, nobody can get the
- * value any more, and it lives until the thread ends or happens to look at its place in the table
+ * Values of collected ThreadLocals. A thread keeps an entry for each ThreadLocal: a weak reference
+ * to it, and a value. Once a collection has cleared the reference, the program cannot access the
+ * value any more; it lives until the thread ends or happens to clean that slot of the table
  * (java/lang/ThreadLocal.java).
  */
 #include <errno.h>
@@ -26,7 +26,7 @@ static void read_offsets(struct hotspot *hotspot)
 		hotspot_field_offset(hotspot, hotspot->thread_klass, "inheritableThreadLocals");
 }
 
-/* Whether the object is an entry; its offsets are read from the first one. */
+/* Returns whether the object is an entry; reads the offsets from the first one. */
 static bool is_entry(struct hotspot *hotspot, uint64_t object)
 {
 	struct hotspot_local_fields *fields = &hotspot->local_fields;
@@ -46,7 +46,7 @@ static bool is_entry(struct hotspot *hotspot, uint64_t object)
 	return true;
 }
 
-/* The value of an entry whose ThreadLocal was collected; 0: it was not, or this is no entry. */
+/* Returns the value of an entry whose ThreadLocal was collected; 0 for any other object. */
 static uint64_t gone_value(struct hotspot *hotspot, uint64_t entry)
 {
 	const struct hotspot_local_fields *fields = &hotspot->local_fields;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The memory of a JVM that runs, in its heap and outside, as the VM itself counts it: what Native
- * Memory Tracking shows of heap, metaspace, code cache and threads without its switch, and the
- * buffers of java.nio. Nothing is stopped; while a collection runs it is read again.
+ * The memory of a running JVM, in its heap and outside, by the VM's own counters: what Native
+ * Memory Tracking would report for heap, metaspace, code cache and threads, without its switch; and
+ * the buffers of java.nio. Nothing is stopped; if a collection is under way, all is read again.
  *
- * Not in the VM's description: the number of full collections, behind that of all
- * (gc/shared/collectedHeap.hpp), and metaspace. From 16 on (src/hotspot/share/memory/metaspace) a
- * ClassLoaderData has behind its loader a ClassLoaderMetaspace {lock, type, arena, arena of
- * classes}; an arena {lock, manager, policy, first chunk, chunks, free blocks}; a chunk {base, used
- * words, committed words, level, state, node, previous, next}; a manager begins with its list
- * {…, words reserved, words committed}. All is proved: chunks have at most 16 MiB, are of no file,
- * and as many as the arena counts; what contradicts itself may just change, and is read again.
+ * Not in the VM's description: the number of full collections, which follows that of all
+ * collections (gc/shared/collectedHeap.hpp), and metaspace. Since 16
+ * (src/hotspot/share/memory/metaspace) a ClassLoaderData has, behind its loader, a
+ * ClassLoaderMetaspace {lock, type, arena, arena of classes}; an arena is {lock, manager, policy,
+ * first chunk, chunks, free blocks}; a chunk {base, used words, committed words, level, state,
+ * node, previous, next}; a manager begins with its list {…, words reserved, words committed}. All
+ * of it is checked: chunks have at most 16 MiB, belong to no file, and are as many as the arena
+ * counts. Contradictions may come from a change under way, so all is read again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,14 +34,14 @@
 #define CODE_HEAPS_MAX 16
 
 /* Words of ClassLoaderMetaspace, of an arena, of a chunk and of a list, 8 bytes each. */
-#define METASPACE_ARENAS 2 /* then that of classes */
+#define METASPACE_ARENAS 2 /* followed by the arena of classes */
 #define ARENA_MANAGER 1
 #define ARENA_CHUNK 3
 #define ARENA_COUNT 4
 #define CHUNK_BASE 0
 #define CHUNK_USED 1
 #define CHUNK_COMMITTED 2
-#define CHUNK_LEVEL 3 /* a byte; then one of the state */
+#define CHUNK_LEVEL 3 /* a byte, followed by one for the state */
 #define CHUNK_NEXT 6
 #define CHUNK_WORDS 7
 #define LIST_RESERVED 5
@@ -49,13 +50,13 @@
 #define CHUNK_BYTES_MAX (16ull << 20)
 #define CHUNK_LEVELS 15u
 #define CHUNK_IN_USE 1u
-#define GRANULE (64ull << 10) /* is committed at once */
+#define GRANULE (64ull << 10) /* unit of commitment */
 #define CLASS_ARENA 1
 
 /* PerfData (runtime/perfMemory.hpp), version 2. */
-#define COUNTERS_MAGIC 0xc0c0fecau /* stands in network byte order */
+#define COUNTERS_MAGIC 0xc0c0fecau /* in network byte order */
 #define COUNTERS_BYTES_MAX (1u << 20)
-#define COUNTERS_ENTRIES 24 /* where the first one is, 4 bytes; then how many there are */
+#define COUNTERS_ENTRIES 24 /* offset of the first counter, 4 bytes; then their number */
 #define COUNTER_NAME 4
 #define COUNTER_DATA 16
 #define COUNTER_BYTES 20
@@ -64,8 +65,8 @@ struct reading {
 	struct hotspot *hotspot;
 	struct java_memory *java;
 	struct hash index; /* hash of a loader's name -> its place plus 1 */
-	uint64_t lists[2]; /* of metaspace, and of the space of classes; 0: not known yet */
-	bool contradicts;  /* metaspace is not as it should be */
+	uint64_t lists[2]; /* of metaspace, and of the class space; 0: not found yet */
+	bool contradicts;  /* metaspace is inconsistent */
 };
 
 /* -------- heap */
@@ -109,8 +110,8 @@ uint64_t hotspot_counter(struct hotspot *hotspot, const char *name)
 	return value;
 }
 
-/* G1 frees old objects after a concurrent cycle, each of which has two short pauses. Shenandoah
- * counts nothing but all its operations together. */
+/* G1 frees old objects after a concurrent cycle, which has two short pauses each. Shenandoah has
+ * one counter for all its operations. */
 static void read_collections(struct hotspot *hotspot, struct java_memory *java)
 {
 	uint64_t at = hotspot->heap + hotspot_place(hotspot, HOTSPOT_HEAP_COLLECTIONS);
@@ -221,7 +222,7 @@ static int take_number(void *context, const struct hotspot_declared *field)
 	return -EEXIST;
 }
 
-/* A static field of a class; false: there is none, or nonsense. */
+/* Reads a static field of a class; returns false if it is missing or implausible. */
 static bool read_number(struct hotspot *hotspot, uint64_t klass, const char *name, uint64_t *value)
 {
 	uint64_t handle = hotspot_member(hotspot, klass, HOTSPOT_KLASS_MIRROR);
@@ -244,14 +245,14 @@ static void take_direct(struct hotspot *hotspot, uint64_t klass, struct java_mem
 	read_number(hotspot, klass, "MAX_MEMORY", &java->direct_limit);
 }
 
-/* Of one kind; there are several. */
+/* Adds one of several kinds of mapped buffers. */
 static void take_mapped(struct hotspot *hotspot, uint64_t klass, struct java_memory *java)
 {
 	java->mapped.known |= read_number(hotspot, klass, "count", &java->mapped.count) &&
 			      read_number(hotspot, klass, "totalSize", &java->mapped.bytes);
 }
 
-/* Classes of the JDK that count what they allocate. */
+/* Classes of the JDK that count their allocations. */
 static const struct {
 	const char *symbol;
 	void (*take)(struct hotspot *hotspot, uint64_t klass, struct java_memory *java);
@@ -282,7 +283,8 @@ static void take_class(struct hotspot *hotspot, uint64_t klass, struct java_memo
 
 /* -------- class loaders and their metaspace */
 
-/* It may have been reserved only when the mappings were read. */
+/* Returns whether an address is memory of no file; it may have been only reserved when the mappings
+ * were read. */
 static bool is_memory(const struct hotspot *hotspot, uint64_t address)
 {
 	const struct mapping *mapping = maps_find(hotspot->memory->maps, address);
@@ -290,7 +292,7 @@ static bool is_memory(const struct hotspot *hotspot, uint64_t address)
 	return mapping && !mapping->inode;
 }
 
-/* False: it is none. */
+/* Adds one chunk to the loaders; returns false if it is none. */
 static bool add_chunk(struct reading *reading, const uint64_t chunk[CHUNK_WORDS],
 		      struct java_loaders *loaders)
 {
@@ -306,7 +308,7 @@ static bool add_chunk(struct reading *reading, const uint64_t chunk[CHUNK_WORDS]
 	return true;
 }
 
-/* The list that an arena's memory is from. */
+/* Finds the list that supplies an arena's memory. */
 static void find_list(struct reading *reading, uint64_t manager, uint64_t *list)
 {
 	uint64_t words[LIST_WORDS], found = target_word(reading->hotspot->memory, manager);
@@ -368,7 +370,7 @@ static void count_classes(struct reading *reading, uint64_t loader, struct java_
 	}
 }
 
-/* To those of the same class. 0 or -ENOMEM. */
+/* Adds a loader to the row of its class. 0 or -ENOMEM. */
 static int add_loader(struct reading *reading, const char *name, const struct java_loaders *added)
 {
 	uint64_t *slot = hash_put(&reading->index, hash_text(name) | 1, NULL);
@@ -461,7 +463,8 @@ static int read_loaders(struct hotspot *hotspot, struct java_memory *java)
 
 /* -------- all */
 
-/* -EAGAIN: a collection ran during the reading, or metaspace is inconsistent; the rest is known. */
+/* Returns -EAGAIN if a collection ran during the reading, or metaspace is inconsistent; the other
+ * figures are known then. */
 static int read_once(struct target_memory *memory, struct java_memory *java)
 {
 	struct hotspot *hotspot = hotspot_open(memory);
@@ -502,7 +505,7 @@ int java_memory_of(struct target_memory *memory, struct java_memory *java)
 		target_memory_forget(memory);
 		error = read_once(memory, java);
 	}
-	/* What it counted while it collected is better than nothing. */
+	/* Counters read during a collection are better than none. */
 	if (error == -EAGAIN && !java->collector)
 		java->why = "it collects whenever it is read";
 	return error == -ENOMEM ? error : 0;
@@ -539,7 +542,8 @@ static const struct mapping *find_library(const struct maps *maps)
 	return NULL;
 }
 
-/* What `read` returns of memory with that library as its module; 0 without one, or -ENOMEM. */
+/* Calls `read` with memory that has this library as its module. Returns its result; 0 without a
+ * library, or -ENOMEM. */
 static int with_library(const struct maps *maps, void *context,
 			int (*read)(struct target_memory *memory, void *context))
 {
@@ -573,7 +577,7 @@ int java_memory_read(const struct maps *maps, struct java_memory *java)
 	return with_library(maps, java, read_memory);
 }
 
-/* A VM that has only just begun says nothing yet. */
+/* A VM that has just started has no description yet. */
 static int read_refusal(struct target_memory *memory, void *context)
 {
 	struct hotspot *hotspot = hotspot_open(memory);

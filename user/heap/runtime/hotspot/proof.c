@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What must agree in a VM before anything of it is believed. Its description gives places, but not
- * what is there: a release may keep a place and change its format. So classes, objects and fields
- * that every VM has are read as described, and each must lead to the next one. A release that was
- * never tested is read if all of it agrees.
+ * Checks that must pass before a VM is believed. Its description gives places, but not formats: a
+ * release may keep a place and change its format. So classes, objects and fields of every VM are
+ * read as described, and each must lead to the next one. An untested release is read if all checks
+ * pass.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "heap/runtime/hotspot/hotspot.h"
 
-/* Major versions that tests/e2e/test_e2e_runtime_hotspot.c was run with. */
+/* Major versions tested by tests/e2e/test_e2e_runtime_hotspot.c. */
 static const unsigned tested[] = {11, 17, 21, 25, 26, 27};
 
 /* Classes. */
@@ -33,14 +33,14 @@ static bool classes_agree(struct hotspot *hotspot)
 		       hotspot->object_klass;
 }
 
-/* The field that leads to the VM's own thread: threads prove it, see below. */
+/* Checks the field that leads to the VM's own thread; threads prove its value, see below. */
 static bool fields_agree(struct hotspot *hotspot)
 {
 	return hotspot_field_offset(hotspot, hotspot->thread_klass, "eetop") &&
 	       hotspot_field_offset(hotspot, hotspot->thread_klass, "name");
 }
 
-/* From 28 on: arrays have classes of several kinds, and fields another format. */
+/* Since 28, arrays have classes of several kinds, and fields another format. */
 const char *hotspot_why_new(const struct hotspot *hotspot)
 {
 	return hotspot_has(hotspot, HOTSPOT_KLASS_KIND)
@@ -62,7 +62,7 @@ const char *hotspot_disproof(struct hotspot *hotspot)
 
 /* Objects. */
 
-/* The object that stands for a class; 0: it has none. */
+/* Returns the mirror of a class; 0: it has none. */
 static uint64_t mirror_of(struct hotspot *hotspot, uint64_t klass)
 {
 	uint64_t handle = hotspot_member(hotspot, klass, HOTSPOT_KLASS_MIRROR);
@@ -70,7 +70,7 @@ static uint64_t mirror_of(struct hotspot *hotspot, uint64_t klass)
 	return handle ? hotspot_handle(hotspot, handle) : 0;
 }
 
-/* It is a java.lang.Class, and leads back to its class. */
+/* Returns whether the mirror is a java.lang.Class, and leads back to its class. */
 static bool mirror_agrees(struct hotspot *hotspot, uint64_t klass)
 {
 	uint64_t mirror = mirror_of(hotspot, klass);

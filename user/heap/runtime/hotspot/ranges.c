@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where collectors have objects: spaces of Serial, Parallel and Epsilon, regions of G1 and
+ * The collectors' ranges of objects: spaces of Serial, Parallel and Epsilon, regions of G1 and
  * Shenandoah. None is read while objects are moved.
  */
 #include <errno.h>
@@ -9,13 +9,13 @@
 #include "binary/arch/machine.h"
 #include "heap/runtime/hotspot/hotspot.h"
 
-/* Each has 256 KiB or more (gc/shenandoah/shenandoahHeapRegion.hpp), of G1 1 MiB. */
+/* A region has at least 256 KiB (gc/shenandoah/shenandoahHeapRegion.hpp), in G1 1 MiB. */
 #define REGIONS_MAX (1ull << (MACHINE_USER_BITS - 18))
 
 /* Collections. */
 
 /* ShenandoahHeapRegion::RegionState (gc/shenandoah/shenandoahHeapRegion.hpp). */
-#define STATE_HUMONGOUS 4u /* goes on from the region before */
+#define STATE_HUMONGOUS 4u /* continues the previous region */
 #define STATE_MOVING 6u
 #define STATE_MOVING_PINNED 8u
 #define STATE_TRASH 9u
@@ -34,8 +34,8 @@ static uint64_t count_shenandoah(struct hotspot *hotspot)
 	return MIN(count, REGIONS_MAX);
 }
 
-/* Shenandoah moves objects while the program runs: from regions that it has chosen, until nothing
- * refers to these any more. */
+/* Returns whether Shenandoah evacuates: it moves objects out of chosen regions while the program
+ * runs, until nothing refers to these any more. */
 static bool is_evacuating(struct hotspot *hotspot)
 {
 	uint64_t count = hotspot->layout.flags[HOTSPOT_SHENANDOAH] &&
@@ -100,7 +100,7 @@ static int add_range(struct hotspot *hotspot, struct walk_report *report, uint64
 				 &(struct hotspot_range){.start = start, .end = top}, end - start);
 }
 
-/* Bytes of it that have objects, of a space without a proof 0. */
+/* Returns the bytes of objects in a space; 0 if it is implausible. */
 static uint64_t used_bytes(struct hotspot *hotspot, uint64_t space, enum hotspot_place bottom)
 {
 	uint64_t start = hotspot_member(hotspot, space, bottom);
@@ -109,7 +109,7 @@ static uint64_t used_bytes(struct hotspot *hotspot, uint64_t space, enum hotspot
 	return start <= top && top <= hotspot_member(hotspot, space, bottom + 2) ? top - start : 0;
 }
 
-/* MutableSpace and ContiguousSpace, by where these have the same three. */
+/* Adds a MutableSpace or ContiguousSpace, by its three members from `bottom` on. */
 static int add_space(struct hotspot *hotspot, struct walk_report *report, uint64_t space,
 		     enum hotspot_place bottom)
 {
@@ -118,7 +118,7 @@ static int add_space(struct hotspot *hotspot, struct walk_report *report, uint64
 			 hotspot_member(hotspot, space, bottom + 2));
 }
 
-/* A static until 26, from 27 on a member of the heap. */
+/* A static up to 26, a member of the heap since 27. */
 static uint64_t parallel_generation(struct hotspot *hotspot, enum hotspot_place place)
 {
 	return hotspot_place(hotspot, place) < MEMORY_PAGE
@@ -167,8 +167,11 @@ static int find_epsilon(struct hotspot *hotspot, struct walk_report *report)
 			 HOTSPOT_SPACE_BOTTOM);
 }
 
-/* HeapRegionType: objects are made in Eden's; a humongous one begins in one region, and goes on in
- * those behind it. Until 17, regions of the archive of shared classes are never collected. */
+/*
+ * HeapRegionType: new objects are in Eden's regions; a humongous object begins in one region, and
+ * continues in the next ones. Up to 17, regions of the archive of shared classes are never
+ * collected.
+ */
 #define TAG_EDEN 2u
 #define TAG_HUMONGOUS 4u
 #define TAG_CONTINUES 1u
@@ -187,7 +190,7 @@ static int note_archived(struct hotspot *hotspot, uint32_t tag)
 	return 0;
 }
 
-/* An object goes on from one range in the next one. */
+/* Joins the last two ranges: an object may cross them. */
 static void join_last(struct hotspot *hotspot)
 {
 	struct hotspot_range *last = &hotspot->ranges.items[hotspot->ranges.count - 1];

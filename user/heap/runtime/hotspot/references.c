@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * References of objects: the maps of their classes say where the references are, and fields what
- * these are called. Soft references hold their objects, weak and phantom ones do not; an object
- * with a pending finaliser is held by its own last. A class that may be unloaded holds what its
- * static fields have; it is held by its objects, and by what keeps its loader.
+ * References of objects: the maps of their classes have the offsets of references, and fields their
+ * names. Soft references hold their objects, weak and phantom ones do not; an object with a pending
+ * finaliser is held by its Finalizer as a last resort. A class that may be unloaded holds the
+ * values of its static fields; it is held by its objects, and by the holders of its loader.
  *
- * A long may be the address of native memory, as that of a direct buffer is.
+ * A long may be the address of native memory, as in a direct buffer.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ struct referrer {
 	const struct hotspot_class *class;
 	uint32_t node;
 	uint64_t object, size;
-	bool is_of_gone; /* an entry of a ThreadLocal that is gone */
+	bool is_of_gone; /* entry of a collected ThreadLocal */
 };
 
 static uint64_t reference_at(const struct hotspot *hotspot, const unsigned char *bytes)
@@ -34,7 +34,7 @@ static uint64_t reference_at(const struct hotspot *hotspot, const unsigned char 
 	return hotspot_decode(hotspot, reference);
 }
 
-/* The field at an offset; NULL: none begins there. */
+/* Returns the field at an offset; NULL: none begins there. */
 static const struct hotspot_field *field_at(const struct hotspot_class *class, uint64_t offset)
 {
 	size_t at = SORTED_BEFORE(field, class->fields.items, class->fields.count,
@@ -65,7 +65,7 @@ static uint32_t label_at(const struct referrer *referrer, uint64_t offset, uint6
 	return field ? field->label : 0;
 }
 
-/* The references at [offset, end) of the object. */
+/* Adds the references at [offset, end) of the object. */
 static int refer_range(struct referrer *referrer, uint64_t offset, uint64_t end)
 {
 	uint32_t step = hotspot_oop_bytes(referrer->hotspot);
@@ -89,7 +89,7 @@ static int refer_range(struct referrer *referrer, uint64_t offset, uint64_t end)
 	return error;
 }
 
-/* They may overlap: no more than the object has is read. */
+/* Maps may overlap: reading is limited to the size of the object. */
 static int refer_maps(struct referrer *referrer)
 {
 	uint32_t step = hotspot_oop_bytes(referrer->hotspot);
@@ -108,7 +108,7 @@ static int refer_maps(struct referrer *referrer)
 	return error;
 }
 
-/* Native memory with its address in a long. */
+/* Adds a reference to native memory whose address is in a long. */
 static int refer_number(const struct referrer *referrer, uint64_t offset, uint32_t label)
 {
 	uint64_t value = target_word(referrer->hotspot->memory, referrer->object + offset);
@@ -144,7 +144,7 @@ static int refer_field(const struct referrer *referrer, uint32_t offset, const c
 				   heap_sink_label(referrer->sink, LABEL_ATTRIBUTE, name));
 }
 
-/* Maps leave out what the collector looks at by itself; `discovered` links those that wait. */
+/* Maps omit the references that the collector treats itself; `discovered` links pending ones. */
 static int refer_reference(const struct referrer *referrer)
 {
 	const struct hotspot_class *class = referrer->class;
@@ -163,7 +163,7 @@ static int refer_reference(const struct referrer *referrer)
 			      hotspot_oop(referrer->hotspot, referrer->object + class->referent));
 }
 
-/* Static fields of the class that an object of java.lang.Class is. */
+/* Adds the static field of a class whose java.lang.Class is the object. */
 
 static int refer_static(void *context, const struct hotspot_declared *field)
 {
@@ -179,7 +179,7 @@ static int refer_static(void *context, const struct hotspot_declared *field)
 	label = heap_sink_label(referrer->sink, LABEL_ATTRIBUTE, name);
 	if (is_number)
 		return refer_number(referrer, field->offset, label);
-	/* Those of others are roots. */
+	/* Static fields of classes that are never unloaded are roots. */
 	return referrer->class->is_kept
 		       ? 0
 		       : heap_sink_reference(
@@ -213,7 +213,7 @@ static int refer_handle(void *context, uint64_t object)
 				   heap_sink_label(referrer->sink, LABEL_ATTRIBUTE, "<classes>"));
 }
 
-/* To its class, and from a loader to its classes. */
+/* Adds the references to an object's class, and from a loader to its classes. */
 static int refer_classes(struct referrer *referrer)
 {
 	struct hotspot *hotspot = referrer->hotspot;
@@ -240,8 +240,10 @@ static int refer_array(struct referrer *referrer)
 		MIN(first + length * hotspot_oop_bytes(referrer->hotspot), referrer->size));
 }
 
-/* The entry is a weak reference to its ThreadLocal. When a collection has cleared it, the thread
- * still holds the value, until it happens to look there (java/lang/ThreadLocal.java). */
+/*
+ * Returns whether an entry's ThreadLocal, to which it is a weak reference, was collected. The
+ * thread still holds the value, until it happens to clean that slot (java/lang/ThreadLocal.java).
+ */
 static bool is_of_gone_local(const struct referrer *referrer)
 {
 	const struct hotspot_class *class = referrer->class;
@@ -284,7 +286,7 @@ int hotspot_refer(void *state, struct heap_sink *sink, uint32_t node)
 		return 0;
 	place = hotspot->class_types.items[class - hotspot->first_class];
 	error = hotspot_describe(hotspot, sink, place);
-	/* The list may move while others are looked up. */
+	/* The list may be reallocated while other classes are looked up. */
 	described = hotspot->classes.items[place];
 	if (!error && described.kind == HOTSPOT_OBJECT_ARRAY)
 		error = refer_array(&referrer);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Roots outside the heap: static fields and constants of classes with a loader
- * that is never unloaded, threads, JNI's references, the VM's own; stacks: stacks.c.
+ * Roots outside the heap: static fields and constants of classes whose loader is never unloaded,
+ * threads, JNI's references, the VM's own; for stacks see stacks.c.
  *
- * Not in the VM's description: where a loader has its handles (classLoaderData.hpp: 8 bytes before
- * _klasses; chunks of 32), and OopStorage (gc/shared/oopStorage.hpp: a name, then the array of its
- * blocks of 64). All storages are in one array, which has the one for JNI's references.
+ * Not in the VM's description: a loader's handles (classLoaderData.hpp: 8 bytes before _klasses;
+ * chunks of 32), and OopStorage (gc/shared/oopStorage.hpp: a name, then the array of its blocks of
+ * 64). All storages are in one array, which includes the one for JNI's references.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@
 
 /* Loaders. */
 
-/* Those that are never unloaded. */
+/* Loaders that are never unloaded. */
 static const struct {
 	const char *class, *name;
 } kept_loaders[] = {
@@ -52,7 +52,7 @@ static uint64_t object_of_loader(struct hotspot *hotspot, uint64_t loader)
 	return handle ? hotspot_handle(hotspot, handle) : 0;
 }
 
-/* NULL: it may be unloaded. */
+/* Returns the name of a loader that is never unloaded; NULL: it may be unloaded. */
 static const char *kept_name(struct hotspot *hotspot, uint64_t object)
 {
 	char name[HOTSPOT_NAME_BYTES];
@@ -80,8 +80,8 @@ void hotspot_loader_name(struct hotspot *hotspot, uint64_t loader, char name[HOT
 		hotspot_class_name(hotspot, hotspot_klass_of(hotspot, object), name);
 }
 
-/* The first class of a loader, which is the last one in its list: that of a hidden class, which is
- * kept by that class. */
+/* Returns the mirror of a loader's first class, the last one in its list: for a hidden class, the
+ * loader is kept by that class. */
 static uint64_t first_mirror(struct hotspot *hotspot, uint64_t loader)
 {
 	uint64_t klass = hotspot_member(hotspot, loader, HOTSPOT_LOADER_KLASSES), last = 0, handle;
@@ -169,7 +169,8 @@ static void read_offsets(struct hotspot *hotspot)
 	hotspot->daemon_offset = hotspot_field_offset(hotspot, thread, "daemon");
 }
 
-/* The object with a thread's status: it, or from 19 on its `holder`; 0: nothing known. */
+/* Returns the object with a thread's status: the thread itself, or since 19 its `holder`; 0:
+ * unknown. */
 static uint64_t holder_of(struct hotspot *hotspot, uint64_t object)
 {
 	uint64_t holder;
@@ -215,7 +216,7 @@ uint64_t hotspot_thread_of(struct hotspot *hotspot, uint64_t object)
 		       : 0;
 }
 
-/* Bytes that a thread does not use for objects: CollectedHeap::lab_alignment_reserve(), in
+/* Returns the unused bytes at the end of a buffer: CollectedHeap::lab_alignment_reserve(), in
  * words. */
 static uint64_t reserve_bytes(struct hotspot *hotspot)
 {
@@ -245,7 +246,7 @@ static int add_buffer(struct hotspot *hotspot, uint64_t thread)
 	return 0;
 }
 
-/* A handle of it; in 11 the object itself. */
+/* Follows the handle of a thread's object; in 11 it is the object itself. */
 static uint64_t object_of_thread(struct hotspot *hotspot, uint64_t thread)
 {
 	uint64_t object = hotspot_member(hotspot, thread, HOTSPOT_THREAD_OBJECT);
@@ -302,7 +303,7 @@ static int read_thread_list(struct hotspot *hotspot)
 	return error;
 }
 
-/* Until 11. */
+/* Reads the list of threads up to 11. */
 static int read_thread_chain(struct hotspot *hotspot)
 {
 	uint64_t thread = hotspot_static(hotspot, HOTSPOT_THREAD_FIRST);
@@ -330,7 +331,7 @@ int hotspot_read_threads(struct hotspot *hotspot)
 	return error;
 }
 
-/* A string of ASCII; other characters are '?'. */
+/* Reads a string as ASCII; other characters become '?'. */
 static void read_string(struct hotspot *hotspot, uint64_t string, char *text, size_t size)
 {
 	uint64_t klass = hotspot_klass_of(hotspot, string), value;
@@ -403,8 +404,8 @@ bool hotspot_read_thread(struct hotspot *hotspot, uint64_t thread, struct hotspo
 struct rooting {
 	struct hotspot *hotspot;
 	struct heap_sink *sink;
-	const char *name; /* of the roots to come */
-	bool passing;	  /* they may be gone in a moment */
+	const char *name; /* of the next roots */
+	bool passing;	  /* the roots are short-lived */
 	uint64_t mirror;
 };
 
@@ -481,7 +482,7 @@ static int add_locals(struct rooting *rooting, uint64_t thread)
 
 			error = object && !(object & 7) ? add_root(rooting, object) : 0;
 		}
-		/* Those behind one that is not full are not in use. */
+		/* Blocks behind one that is not full are unused. */
 		if (count < LOCAL_HANDLES)
 			break;
 		block = hotspot_member(hotspot, block, HOTSPOT_BLOCK_NEXT);
@@ -565,7 +566,7 @@ static int add_storage(struct rooting *rooting, uint64_t storage)
 	return error;
 }
 
-/* Threads' objects have names of their own. */
+/* Names of storages; threads' objects are named elsewhere. */
 static const struct {
 	const char *storage, *name;
 } storage_names[] = {
@@ -591,7 +592,9 @@ static int add_storage_roots(const struct rooting *rooting, uint64_t storage)
 	return add_storage(&of_storage, storage);
 }
 
-/* The storages beside the one at `place`, in one direction; how many there are. */
+/*
+ * Adds the storages beside the one at `place`, in one direction. Returns their number or -ENOMEM.
+ */
 static int add_beside(struct rooting *rooting, uint64_t place, int64_t step)
 {
 	int error = 0, count = 0;
@@ -604,7 +607,7 @@ static int add_beside(struct rooting *rooting, uint64_t place, int64_t step)
 	return error == -ENOENT || !error ? count : error;
 }
 
-/* The array that has all of them: beside JNI's there are more than one. */
+/* Adds all storages of the array, which has several beside JNI's. */
 static int add_storages(struct rooting *rooting)
 {
 	struct hotspot *hotspot = rooting->hotspot;
@@ -631,7 +634,7 @@ static int add_storages(struct rooting *rooting)
 	return count < 0 ? count : add_storage_roots(rooting, globals) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* The object of each reference by which a finaliser will run. */
+/* Adds the object of each pending finaliser. */
 static int add_finalisers(struct rooting *rooting)
 {
 	struct hotspot *hotspot = rooting->hotspot;
@@ -680,7 +683,7 @@ static int compare_ranges(const void *left_pointer, const void *right_pointer)
 	return left->start < right->start ? -1 : left->start > right->start;
 }
 
-/* In order, and none of them reaches into the next one. How many are left. */
+/* Sorts ranges and joins overlapping ones. Returns the number left. */
 static size_t join_ranges(struct hotspot_range *ranges, size_t count)
 {
 	size_t kept = 0;

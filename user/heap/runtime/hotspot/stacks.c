@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What stacks and registers of Java's threads hold, by the Java method in which each word lies.
- * Which words are references only the compiler knows: each one with the address of an object counts
- * as one, of 8 bytes or of 4. From where the thread stands if it was stopped, else from where it
- * left Java. While native code runs or waits it has objects by handles, as a collection may move
- * them: words of its frames are left over. Frames of a VM's function are read by retain/, but for
- * addresses that only ZGC knows.
+ * References from stacks and registers of Java threads, by the Java method in which each word lies.
+ * Only the compiler knows which words are references: each word, of 8 bytes or of 4, with the
+ * address of an object counts as one. The walk begins at the registers of a stopped thread, else
+ * where the thread left Java. While native code runs or waits, it holds objects by handles, because
+ * a collection may move them: other words of its frames are stale. Frames of the VM's functions are
+ * read by retain/, except for addresses that only ZGC can decode.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,14 +20,14 @@ struct scan {
 	struct heap_sink *sink;
 	const char *called;
 	struct hotspot_frames frames;
-	size_t frame; /* that the next word is in, or one before it */
+	size_t frame; /* frame of the next word, or one before it */
 	struct hotspot_range stack;
-	size_t named; /* the frame, plus 1, of the roots to come; 0: none */
+	size_t named; /* the frame, plus 1, of the next roots; 0: none */
 	char name[HOTSPOT_THREAD_NAME_BYTES + sizeof(struct hotspot_code_place)];
 };
 
-/* "stack of thread worker-1, shop.Cart.add Cart.java:7"; a word in what is inlined has the method
- * that it is inlined in. */
+/* Names the next roots "stack of thread worker-1, shop.Cart.add Cart.java:7"; a word of an inlined
+ * method gets the outer one's name. */
 static void name_roots(struct scan *scan, size_t named)
 {
 	size_t size = sizeof(scan->name), length;
@@ -79,7 +79,7 @@ static int add_narrow(struct scan *scan, uint64_t at, uint32_t reference)
 		       : 0;
 }
 
-/* An address in a stack may be one from before its object was moved. */
+/* An address in a stack may predate the move of its object. */
 static int add_word(struct scan *scan, uint64_t at, uint64_t word)
 {
 	uint64_t object = hotspot_z_address(scan->hotspot, word);
@@ -102,11 +102,11 @@ static int add_stack(struct scan *scan, uint64_t from)
 	for (uint64_t at = from & ~7ull;
 	     !error && at + 8 <= end && !target_memory_overworked(hotspot->memory); at += 8)
 		error = add_word(scan, at, target_word(hotspot->memory, at));
-	/* All that these words hold of the heap is known now, and by its method. */
+	/* All references from these words to the heap are known now, by method. */
 	return error || from >= end ? error : heap_sink_claim(scan->sink, from, end - from, true);
 }
 
-/* The thread of the system that runs on the stack; NULL: not known. */
+/* Returns the system's thread that runs on this stack; NULL: unknown. */
 static const struct heap_image_thread *find_thread(const struct scan *scan)
 {
 	const struct heap_image *image = scan->hotspot->memory->image;
@@ -152,7 +152,7 @@ static bool has_handles_only(struct hotspot *hotspot, uint64_t thread)
 	return state == STATE_IN_NATIVE || state == STATE_BLOCKED;
 }
 
-/* The part of a stack below the frames of Java. */
+/* Claims the part of a stack below the Java frames. */
 static int claim_native(struct scan *scan, uint64_t end)
 {
 	return heap_sink_claim(scan->sink, scan->stack.start, end - scan->stack.start, true);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The threads of a JVM that runs, as its list has them: name, group, state, and the Java frames of
- * those that have left Java. A thread that goes on meanwhile is counted without frames.
+ * The threads of a running JVM, from its list: name, group, state, and the Java frames of threads
+ * outside Java. A thread that runs meanwhile is counted without frames.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 #define ATTEMPTS 4
 
-/* JVMTI_THREAD_STATE_*: of several the first one. */
+/* JVMTI_THREAD_STATE_*: the first bit that is set counts. */
 static const struct {
 	uint32_t bit;
 	const char *name;
@@ -43,7 +43,7 @@ struct reading {
 	struct hash index; /* id of a group -> its place plus 1 */
 };
 
-/* The anchor of a thread that stands is the same before and after. */
+/* Reads a thread's anchor, which is the same before and after if the thread does not run. */
 static void read_anchor(struct hotspot *hotspot, uint64_t thread, uint64_t words[3])
 {
 	memset(words, 0, 3 * sizeof(*words));
@@ -183,7 +183,7 @@ static int read_locals(struct hotspot *hotspot, struct java_thread_report *repor
 	return error || !hotspot_has_moved(hotspot, collections) ? error : -EAGAIN;
 }
 
-/* A collection moves them. */
+/* Reads them again after a collection, which moves them. */
 static int read_gone(struct hotspot *hotspot, struct java_thread_report *report)
 {
 	int error = -EAGAIN;
@@ -236,7 +236,8 @@ static int read_all(struct hotspot *hotspot, struct java_thread_report *report)
 	return error;
 }
 
-/* As java.lang.management.ThreadMXBean has them. Two counters: one may have changed in between. */
+/* Computes ended threads from two counters, as java.lang.management.ThreadMXBean does: one may
+ * change in between. */
 static void count_ended(struct hotspot *hotspot, struct java_thread_report *report)
 {
 	uint64_t live = hotspot_counter(hotspot, "java.threads.live");

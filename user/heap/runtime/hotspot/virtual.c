@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Virtual threads: objects of the class java.lang.VirtualThread (from 21 on), by where they wait.
- * No list has all of them, so the heap is searched. Those that are not mounted have their frames in
- * the heap, others in the thread that carries them. The numbers of their states differ between
+ * Virtual threads: objects of the class java.lang.VirtualThread (since 21), grouped by where they
+ * wait. No list contains all of them, so the heap is searched. Unmounted threads have their frames
+ * in the heap, mounted ones in their carrier thread. The numbers of their states differ between
  * releases: the class has them in static fields.
  *
- * They are read while the program runs. A collection may move them: then all are read again. A
- * thread whose state changes during the read is in no group.
+ * They are read while the program runs. If a collection moves objects, all are read again. A thread
+ * whose state changes during the read is in no group.
  */
 #include <errno.h>
 #include <string.h>
@@ -55,7 +55,7 @@ _Static_assert(ARRAY_SIZE(states) <= HOTSPOT_STATES_MAX, "there is room for all 
 struct describing {
 	struct hotspot *hotspot;
 	uint64_t mirror;
-	bool used; /* by a program: its initialiser has run */
+	bool used; /* its initialiser has run */
 };
 
 static int take_static(void *context, const struct hotspot_declared *field)
@@ -106,7 +106,7 @@ bool hotspot_virtual_ended(struct hotspot *hotspot, uint64_t object)
 	       hotspot_number(hotspot, object + fields->state) == fields->terminated;
 }
 
-/* Whether a class that the VM's own loader has is in use. */
+/* Returns whether java.lang.VirtualThread, a class of the VM's own loader, is in use. */
 static bool is_used(struct hotspot *hotspot)
 {
 	for (size_t i = 0; i < hotspot->loaders.count; i++) {
@@ -134,9 +134,9 @@ struct reading {
 	struct java_thread_report *java;
 	struct task_report *report;
 	struct hotspot_frames frames;
-	struct hash numbers; /* of threads that were read: a moved one may be there twice */
+	struct hash numbers; /* of threads already read: a moved thread may appear twice */
 	struct hash stacks;  /* a state and frames -> the place of their group plus 1 */
-	struct hash groups;  /* ids -> likewise */
+	struct hash groups;  /* id of a group -> its place plus 1 */
 };
 
 static const char *state_name(const struct hotspot *hotspot, uint32_t state)
@@ -172,7 +172,8 @@ static uint64_t chunk_of(struct hotspot *hotspot, uint64_t thread)
 					     : 0;
 }
 
-/* Innermost first; those of a thread that was mounted once may lie in more than one. */
+/* Walks the frames of a thread, innermost first; once it was mounted, they may lie in several
+ * chunks. */
 static int walk_chunks(struct reading *reading, uint64_t thread)
 {
 	struct hotspot *hotspot = reading->hotspot;
@@ -213,7 +214,7 @@ static uint64_t identify(const struct reading *reading, uint32_t state)
 	return id;
 }
 
-/* The same on every run. */
+/* Returns an id that is the same in every run. */
 static uint64_t group_id(const struct task_group *group)
 {
 	uint64_t id = hash_mix(intern_hash(group->state));
@@ -227,7 +228,7 @@ static uint64_t group_id(const struct task_group *group)
 	return id;
 }
 
-/* As the VM leaves them out of its own dumps. */
+/* Returns whether the VM hides a function in its own dumps. */
 static bool is_hidden(const char *function)
 {
 	static const char *const hidden[] = {"jdk.internal.vm.Continuation.",
@@ -255,7 +256,7 @@ static int name_stack(struct reading *reading, struct task_group *group)
 	return error ? error : java_frames_end(&reading->frames, &group->stack);
 }
 
-/* The place plus 1 of the group of threads with these frames; 0: no memory. */
+/* Adds a group of threads with these frames. Returns its place plus 1, or 0 if out of memory. */
 static uint64_t make_group(struct reading *reading, uint32_t state)
 {
 	struct task_report *report = reading->report;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * ZGC (src/hotspot/share/gc/z). Objects lie in pages, which a table has by their granules of 2 MiB.
- * They are moved while the program runs: a reference has a colour, and one of an older colour may
- * lead to where its object was. Tables of moved objects ("forwarding") say where each one is now.
+ * ZGC (src/hotspot/share/gc/z). Objects lie in pages, listed in a table by granules of 2 MiB. They
+ * are moved while the program runs: a reference has a colour, and one of an older colour may lead
+ * to an object's old address. Tables of moved objects ("forwarding") have the current addresses.
  *
- * Without generations (until 23) the colour is in the highest bits of the address, and the heap is
+ * Without generations (up to 23) the colour is in the highest bits of the address, and the heap is
  * mapped once for each of three colours. With generations (since 21) it is in the lowest 16 bits:
- * one of four bits is set, of which the number has the state of the young generation in its lower
- * bit and that of the old one in its higher bit; the address begins above it (zAddress.hpp).
+ * one of four bits is set, whose number has the state of the young generation in its lower bit and
+ * of the old one in its higher bit; the address begins above it (zAddress.hpp).
  *
- * Not in the VM's description: that a table's map begins with how many items it has, and where
- * generations have their tables. A generation begins with its number, then the addresses of the
- * allocator and of the table of pages, which are known.
+ * Not in the VM's description: a table's map begins with its number of items; and the tables of
+ * generations. A generation begins with its number, then the addresses of the allocator and of the
+ * table of pages, which are known.
  */
 #include <errno.h>
 
@@ -25,13 +25,13 @@
 #define OFFSET_BITS_MAX 44
 #define HEAP_BYTES_MAX 65536
 #define PROBES_MAX 65536
-/* Twice as many as a page has objects of 8 bytes (gc/z/zForwarding.inline.hpp). */
+/* Twice the number of 8-byte objects in a page (gc/z/zForwarding.inline.hpp). */
 #define ENTRIES_MAX (1ull << 19)
 
-/* Of references with generations. */
+/* Format of references with generations. */
 #define COLOUR_SHIFT 12
 #define REMEMBERED 0x30u
-#define ADDRESS_SHIFT 13 /* of the first colour, the next ones one more each */
+#define ADDRESS_SHIFT 13 /* for the first colour; one more for each further colour */
 
 /* ZForwardingEntry. */
 #define ENTRY_POPULATED 1u
@@ -83,7 +83,7 @@ static bool is_described(const struct hotspot *hotspot)
 		has_all(hotspot, without, ARRAY_SIZE(without)));
 }
 
-/* The colour that is good says by which shift references are read: both must agree. */
+/* Finds the good colour, and checks that it agrees with the shift by which references are read. */
 static int find_colours(struct hotspot *hotspot)
 {
 	struct hotspot_z *z = &hotspot->z;
@@ -112,7 +112,7 @@ static int find_colours(struct hotspot *hotspot)
 	return 0;
 }
 
-/* A table of generations: its map's items. */
+/* Finds the forwarding table of a generation: the items of its map. */
 static int find_generation(struct hotspot *hotspot, uint64_t at)
 {
 	uint64_t table = at + 16 + hotspot_place(hotspot, HOTSPOT_Z_FORWARDING_MAP);
@@ -217,7 +217,7 @@ static uint32_t hash(uint32_t key)
 	return key ^ key >> 16;
 }
 
-/* The offset that an object was moved to from the one at `index`; UINT64_MAX: it was not. */
+/* Returns the new offset of the object at `index`; UINT64_MAX: not moved. */
 static uint64_t find_entry(struct hotspot *hotspot, uint64_t table, uint64_t index)
 {
 	uint64_t count = hotspot_member(hotspot, table, HOTSPOT_Z_FORWARDING_COUNT);
@@ -237,7 +237,7 @@ static uint64_t find_entry(struct hotspot *hotspot, uint64_t table, uint64_t ind
 	return UINT64_MAX;
 }
 
-/* Of a generation the table that covers an offset; 0: none does. */
+/* Returns a generation's forwarding table for an offset; 0: none. */
 static uint64_t table_of(const struct hotspot *hotspot, uint32_t generation, uint64_t offset)
 {
 	uint64_t items = hotspot->z.forwarding[generation];
@@ -249,7 +249,7 @@ static uint64_t table_of(const struct hotspot *hotspot, uint32_t generation, uin
 
 static uint64_t move(const struct hotspot *hotspot, uint32_t generation, uint64_t offset)
 {
-	/* Only its memory is written, by what was read. */
+	/* Only the cache of its memory is written. */
 	struct hotspot *reading = (struct hotspot *)hotspot;
 	uint64_t table = table_of(hotspot, generation, offset);
 	uint64_t range = table + hotspot_place(hotspot, HOTSPOT_Z_FORWARDING_RANGE), start, to;
@@ -290,8 +290,8 @@ uint64_t hotspot_z_moved(const struct hotspot *hotspot, uint64_t address)
 	return 0;
 }
 
-/* ZBarrier::remap_generation(): of which generation an object may have been moved since a reference
- * got its colour. */
+/* ZBarrier::remap_generation(): returns the generation in which an object may have moved since a
+ * reference got its colour. */
 static uint32_t moved_generation(const struct hotspot *hotspot, uint64_t reference, uint32_t colour,
 				 uint64_t offset)
 {
@@ -350,8 +350,7 @@ static int add_page(struct hotspot *hotspot, struct walk_report *report, uint64_
 		end - start);
 }
 
-/* A page has an entry for each of its granules. Memory of the table that nobody has touched has
- * none. */
+/* A page has an entry for each of its granules. Untouched memory of the table has no entries. */
 int hotspot_z_ranges(struct hotspot *hotspot, struct walk_report *report)
 {
 	uint64_t at = hotspot->z.pages, end = at + hotspot->z.granules * 8, last = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* JavaScriptCore in Bun (a program of that name): everything anonymous that is of no other owner,
- * but stacks. Its native memory comes from an allocator of its own, and cannot be told apart. */
+/* JavaScriptCore in Bun (a program of that name): all anonymous memory without another owner, but
+ * stacks. Its allocator of native memory is private to it, and cannot be distinguished. */
 #include "base/cleanup.h"
 #include "heap/runtime/mapping_shape.h"
 #include "heap/runtime/runtime.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Mono: libmono*, mono-sgen. Everything anonymous that is of no other owner, but stacks. */
+/* Mono (libmono*, mono-sgen): all anonymous memory without another owner, but stacks. */
 #include "base/cleanup.h"
 #include "heap/runtime/mapping_shape.h"
 #include "heap/runtime/runtime.h"

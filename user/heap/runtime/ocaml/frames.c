@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The OCaml compiler's table of each place where a function may be left for another one: which
- * words of its frame are values, and, with -g, the line. Sources: runtime/caml/frame_descriptors.h
- * and backtrace_nat.c of 4.13 and 5.3, asmcomp/emitaux.ml.
+ * The OCaml compiler's table of call sites: which words of a frame are values, and, with -g, the
+ * line. Sources: runtime/caml/frame_descriptors.h and backtrace_nat.c of 4.13 and 5.3,
+ * asmcomp/emitaux.ml.
  */
 #include "heap/runtime/ocaml/ocaml.h"
 
@@ -42,7 +42,9 @@ static bool read_head(const struct ocaml *ocaml, uint64_t at, struct frame_head 
 	return true;
 }
 
-/* Where its debug information is, and *next: where the descriptor ends. 0: it has none. */
+/*
+ * Returns the address of a descriptor's debug information; 0: none. *next: end of the descriptor.
+ */
 static uint64_t frame_debug(const struct ocaml *ocaml, uint64_t at, const struct frame_head *head,
 			    uint64_t *next)
 {
@@ -119,7 +121,7 @@ static const struct ocaml_frame *frame_at(const struct ocaml *ocaml, uint64_t ad
 		       : NULL;
 }
 
-/* stack.h: behind the frame of what C called come a trap, the registers of C's caller, and more. */
+/* stack.h: behind the frame called from C are a trap, the registers of C's caller, and more. */
 #define CHUNK_REGISTERS 24
 #define CHUNK_HEAD 32
 #define REGISTERS 32
@@ -146,7 +148,8 @@ static int visit_live(const struct ocaml *ocaml, uint64_t at, const struct frame
 int ocaml_visit_frames(const struct ocaml *ocaml, uint64_t pointer, uint64_t end,
 		       uint64_t registers, ocaml_visit_value *visit, void *context, uint64_t *left)
 {
-	/* Each word of a stack holds one; what a caller passes may be the called one's, too. */
+	/* Each word of a stack holds at most one value; arguments may count for the caller and for
+	 * the callee. */
 	uint64_t at = pointer + 8, values = (end - MIN(pointer, end)) / 8 * 2 + REGISTERS;
 	int error = 0;
 
@@ -180,7 +183,7 @@ int ocaml_visit_frames(const struct ocaml *ocaml, uint64_t pointer, uint64_t end
 
 /* Lines. */
 
-/* Among inlined frames, the last one is the function's own. */
+/* Returns the debug information of the outermost of inlined frames, the last one. */
 static uint64_t outermost(const struct ocaml *ocaml, uint64_t debug)
 {
 	for (unsigned i = 0; i < INLINED_MAX; i++) {
@@ -195,7 +198,7 @@ static uint64_t outermost(const struct ocaml *ocaml, uint64_t debug)
 	return 0;
 }
 
-/* The line in the second word: in 5.2 and newer in two forms, before in one. */
+/* Returns the line in the second word: in two formats since 5.2, in one before. */
 static uint32_t line_of(const struct ocaml *ocaml, uint32_t word)
 {
 	if (!ocaml->domains.count)

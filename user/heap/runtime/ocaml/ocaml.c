@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The blocks of OCaml programs in native code. A program is known by the symbols of its runtime,
- * which the linker leaves in .dynsym, also of a stripped one. Anchors of OCaml 4 (of 5:
- * ocaml5.c): the chunks of the major heap
- * sum up to what Caml_state says that it has; the blocks of a chunk end where it does; so do those
- * of the minor heap.
+ * The blocks of OCaml programs in native code. A program is recognised by the symbols of its
+ * runtime, which the linker leaves in .dynsym, even of a stripped program. Checks for OCaml 4 (for
+ * 5: ocaml5.c): the chunks of the major heap add up to the size in Caml_state; the blocks of a
+ * chunk end where it does; so do those of the minor heap.
  */
 #include "heap/runtime/ocaml/ocaml.h"
 
@@ -19,7 +18,7 @@
 #include "heap/runtime/runtime.h"
 
 #define WINDOW_BYTES (1u << 20)
-#define EXACT_SIZE_MAX 32 /* blocks of more fields are classed by powers of two */
+#define EXACT_SIZE_MAX 32 /* larger blocks are classed by powers of two */
 #define PHASE_SWEEP 2	  /* major_gc.h: Phase_sweep */
 #define NAME_MAX_SCAN 64
 
@@ -84,8 +83,11 @@ bool ocaml_name_at(const struct ocaml *ocaml, uint64_t address, char name[OCAML_
 	return true;
 }
 
-/* Arity: in the upper byte from 4.12 on, before that all of the word (mlvalues.h: Closinfo_val).
- * Of more than one argument the code proper comes third; first is what takes them one by one. */
+/*
+ * The arity is in the upper byte since 4.12, before in the whole word (mlvalues.h: Closinfo_val).
+ * With more than one argument, the code proper is the third word; the first is the code that takes
+ * them one by one.
+ */
 uint64_t ocaml_closure_code(const uint64_t *fields, size_t count)
 {
 	int64_t arity;
@@ -112,7 +114,7 @@ bool ocaml_header(const struct ocaml *ocaml, uint64_t value, uint64_t *header)
 	       !target_read(ocaml->memory, value - HEADER_BYTES, header, sizeof(*header));
 }
 
-/* Its last byte says how many bytes of the last word are none of it. */
+/* The last byte counts the padding bytes in the last word. */
 bool ocaml_text(const struct ocaml *ocaml, uint64_t value, char *text, size_t size)
 {
 	uint64_t header, bytes;
@@ -131,8 +133,7 @@ bool ocaml_text(const struct ocaml *ocaml, uint64_t value, char *text, size_t si
 
 enum class_key { KEY_CLOSURE = 1, KEY_PARTIAL, KEY_CUSTOM, KEY_SHAPE };
 
-/* The class of a closure that awaits more arguments: the function that they are for makes the
- * class. */
+/* Class of a closure that awaits more arguments; the class of the function itself determines it. */
 #define CLASS_PARTIAL UINT64_MAX
 
 static uint64_t class_key(enum class_key kind, uint64_t value)
@@ -159,8 +160,8 @@ int ocaml_class(struct ocaml *ocaml, struct heap_sink *sink, uint64_t key, const
 	return 0;
 }
 
-/* custom.h, struct custom_operations: the block leads to it by its first word, and it to the
- * identifier by its own. */
+/* Writes a custom block's name (custom.h, struct custom_operations): the first word of the block
+ * points to the operations, whose first word points to the identifier. */
 static void custom_name(const struct ocaml *ocaml, uint64_t operations, char name[OCAML_NAME_BYTES])
 {
 	uint64_t text = target_word(ocaml->memory, operations);
@@ -198,7 +199,7 @@ static void shape_name(unsigned tag, uint64_t size, char name[OCAML_NAME_BYTES])
 			 (unsigned long long)size);
 }
 
-/* The size that distinguishes blocks of a tag, rounded down where there are many fields. */
+/* Returns the size that distinguishes blocks of a tag, rounded down for many fields. */
 static uint64_t shape_size(unsigned tag, uint64_t size)
 {
 	if (tag >= TAG_LAZY && tag != TAG_INFIX)
@@ -206,7 +207,8 @@ static uint64_t shape_size(unsigned tag, uint64_t size)
 	return size <= EXACT_SIZE_MAX ? size : 1ull << (63 - __builtin_clzll(size));
 }
 
-/* cmm_helpers.ml, intermediate_curry_functions: its last field is the function. */
+/* Returns the function of a partial application, its last field (cmm_helpers.ml,
+ * intermediate_curry_functions). */
 static uint64_t partial_code(const struct ocaml *ocaml, const struct ocaml_block *block)
 {
 	uint64_t last = block->address + HEADER_SIZE(block->header) * 8, fields[OCAML_HEAD_FIELDS];
@@ -221,7 +223,7 @@ static uint64_t partial_code(const struct ocaml *ocaml, const struct ocaml_block
 	return ocaml_closure_code(fields, OCAML_HEAD_FIELDS);
 }
 
-/* The name of a function, with a line of it where it was compiled with -g. */
+/* Writes the name of a function, with a line if it was compiled with -g. */
 static void code_name(const struct ocaml *ocaml, const char *what, uint64_t code,
 		      char name[OCAML_NAME_BYTES])
 {
@@ -301,7 +303,7 @@ static int class_of(struct ocaml *ocaml, struct heap_sink *sink, const struct oc
 	return ocaml_class(ocaml, sink, key, name, tag != TAG_STRING, class);
 }
 
-/* Memory, one stretch after the other. */
+/* A window for sequential reading. */
 
 struct window {
 	unsigned char *bytes;
@@ -315,7 +317,7 @@ struct walk {
 	uint64_t free_bytes;
 };
 
-/* [address, address + size) of a chunk, which is less than a page, or NULL. */
+/* Returns the bytes [address, address + size) of a chunk, less than a page; NULL: unreadable. */
 static const unsigned char *window_at(struct walk *walk, const struct ocaml_chunk *chunk,
 				      uint64_t address, size_t size)
 {
@@ -333,7 +335,7 @@ static const unsigned char *window_at(struct walk *walk, const struct ocaml_chun
 	return window->bytes + (address - window->start);
 }
 
-/* The block with its header at address; false: there is none that lies in the chunk. */
+/* Reads the block whose header is at an address; returns false if none fits into the chunk. */
 static bool read_block(struct walk *walk, const struct ocaml_chunk *chunk, uint64_t address,
 		       struct ocaml_block *block)
 {
@@ -356,16 +358,15 @@ static bool read_block(struct walk *walk, const struct ocaml_chunk *chunk, uint6
 }
 
 /*
- * memory.c and major_gc.c: blue ones are free, and white ones that are about to be swept. While a
- * slice is swept, those behind its beginning may have been, and are white since: they
- * look like garbage, and are taken for alive. The first black one was not swept, nor were
- * those behind it.
+ * memory.c and major_gc.c: blue blocks are free, and so are white ones about to be swept. While a
+ * slice is swept, blocks behind its start may have been swept, and be white since: they look like
+ * garbage, and count as live. The first black one was not swept, nor was any behind it.
  */
 static bool is_free(struct ocaml *ocaml, const struct ocaml_block *block)
 {
 	enum ocaml_colour colour = HEADER_COLOUR(block->header);
 
-	/* The minor heap is never swept: there colours mean nothing. */
+	/* The minor heap is never swept: colours are meaningless there. */
 	if (block->address >= ocaml->young.start && block->address < ocaml->young.end)
 		return false;
 	if (ocaml->phase == PHASE_SWEEP && block->address >= ocaml->sweep_at)
@@ -373,7 +374,9 @@ static bool is_free(struct ocaml *ocaml, const struct ocaml_block *block)
 	return colour == COLOUR_BLUE || (colour == COLOUR_WHITE && ocaml->unswept);
 }
 
-/* Custom and abstract ones may have memory of C's. */
+/*
+ * Returns whether a block holds nothing; custom and abstract ones may own memory outside the heap.
+ */
 static bool holds_nothing(const struct ocaml_block *block)
 {
 	return HEADER_TAG(block->header) >= TAG_STRING && HEADER_TAG(block->header) != TAG_CUSTOM;
@@ -390,7 +393,7 @@ int ocaml_add_block(struct ocaml *ocaml, struct heap_sink *sink, const struct oc
 			     class | (holds_nothing(block) ? NODE_PRECISE : 0));
 }
 
-/* custom.h: a function comes after the identifier. */
+/* custom.h: the finaliser follows the identifier. */
 int ocaml_add_garbage(struct ocaml *ocaml, struct heap_sink *sink, const struct ocaml_block *block,
 		      bool *added)
 {
@@ -430,7 +433,7 @@ static int walk_chunk(struct walk *walk, const struct ocaml_chunk *chunk)
 	walk->window.start = walk->window.end = 0;
 	while (!error && address + HEADER_BYTES <= chunk->end) {
 		if (!read_block(walk, chunk, address, &block)) {
-			/* It may just be cut or joined. */
+			/* The block may be being split or merged. */
 			if (walk->ocaml->memory->again)
 				return -EAGAIN;
 			walk->ocaml->nonsense++;
@@ -445,7 +448,7 @@ static int walk_chunk(struct walk *walk, const struct ocaml_chunk *chunk)
 
 /* Finding the heap. */
 
-/* Where a chunk's size and the next one are, before it: memory.h of 4.11, 4.13, 4.14. */
+/* Offsets, before a chunk, of its size and of the next chunk: memory.h of 4.11, 4.13, 4.14. */
 struct chunk_layout {
 	uint64_t size, next;
 };
@@ -458,7 +461,7 @@ static bool is_chunk(const struct ocaml *ocaml, uint64_t start, uint64_t size)
 	       mapping->writable && mapping->end - start >= size;
 }
 
-/* 0; -ENOENT: this is not how they are; -ENOMEM. */
+/* Reads the chunks by a layout. 0; -ENOENT: another layout; -ENOMEM. */
 static int read_chunks(struct ocaml *ocaml, const struct chunk_layout *layout, uint64_t first)
 {
 	uint64_t at = first, sum = 0, end = 0;
@@ -496,8 +499,8 @@ static int find_chunks(struct ocaml *ocaml)
 	return error;
 }
 
-/* young_ptr and young_limit are first, in an order that changed with 4.13; the limit is where the
- * next collection is due. */
+/* Returns young_ptr. It and young_limit are first, in an order that changed with 4.13; the limit is
+ * where the next collection is due. */
 static uint64_t young_pointer(const struct ocaml *ocaml)
 {
 	uint64_t first = ocaml_state_word(ocaml, 0), second = ocaml_state_word(ocaml, 1);
@@ -509,7 +512,7 @@ static uint64_t young_pointer(const struct ocaml *ocaml)
 	return pointer >= start && pointer <= end && pointer % 8 == 0 ? pointer : 0;
 }
 
-/* Whether the young blocks from a place on end where the minor heap does. */
+/* Returns whether the young blocks from an address on end where the minor heap does. */
 static bool ends_well(struct walk *walk, const struct ocaml_chunk *young)
 {
 	uint64_t at = young->start;
@@ -524,7 +527,7 @@ static bool ends_well(struct walk *walk, const struct ocaml_chunk *young)
 	return at == young->end;
 }
 
-/* The minor heap while it is not collected; else it is left out. */
+/* Walks the minor heap, unless it is being collected. */
 static int walk_young(struct walk *walk, const char **why)
 {
 	struct ocaml *ocaml = walk->ocaml;
@@ -577,7 +580,7 @@ static int find_program(struct ocaml *ocaml)
 	return 0;
 }
 
-/* 0, or an error with *why, unless it is -ENOMEM. */
+/* Finds the heap. 0, or an error with report->why, unless it is -ENOMEM. */
 static int find(struct ocaml *ocaml, struct walk_report *report)
 {
 	uint64_t phase, sweep_at;
@@ -598,7 +601,7 @@ static int find(struct ocaml *ocaml, struct walk_report *report)
 	    target_read(ocaml->memory, phase, &ocaml->phase, sizeof(ocaml->phase)))
 		return -ENOENT;
 	ocaml->sweep_at = target_word(ocaml->memory, sweep_at);
-	/* What is there before them is of bytecode. */
+	/* Blocks before them belong to bytecode. */
 	ocaml->gray = !ocaml_state_word(ocaml, STATE_MARK_STACK);
 	report->why = "the chunks of its heap are not as OCaml 4 has them";
 	snprintf(report->version, sizeof(report->version), "4");
@@ -649,7 +652,7 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	return error;
 }
 
-/* A collection of the minor heap moves what lives in it. */
+/* Returns whether a collection moves live blocks of the minor heap. */
 static bool moves(struct target_memory *memory)
 {
 	const struct data_modules *modules = memory->modules;

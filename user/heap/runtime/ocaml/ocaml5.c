@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * OCaml 5: a heap for each domain, of pools of blocks of one size and of large blocks that are
- * malloc's, and a minor heap. Anchors: a domain's heap leads back to the domain; its pools and
- * large blocks are as many as its statistics say; the blocks of a minor heap end where it does. The
- * domains of a stripped program are the one table of its data that leads to such a domain.
+ * OCaml 5: each domain has a heap of pools of equal-sized blocks, and of large blocks from malloc,
+ * and a minor heap. Checks: a domain's heap leads back to the domain; its pools and large blocks
+ * match its statistics; the blocks of a minor heap end where it does. The domains of a stripped
+ * program are in the only table in its data that leads to such a domain.
  *
  * Sources: runtime/shared_heap.c, domain.c, caml/domain_state.tbl, caml/fiber.h,
  * caml/sizeclasses.h, of 5.0 to 5.4.
@@ -21,15 +21,15 @@
 #include "binary/arch/machine.h"
 #include "heap/allocators/heap_image.h"
 
-/* caml_domain_state, in words; what all versions have. */
+/* caml_domain_state, in words; members common to all versions. */
 #define DOMAIN_BYTES (64 * 8)
 #define DOMAIN_YOUNG_POINTER 1
 #define DOMAIN_YOUNG_START 2
 #define DOMAIN_YOUNG_END 3
 #define DOMAIN_YOUNG_TRIGGER 4 /* since 5.1; in the minor heap */
 
-/* What differs. The words of caml_domain_state, and of the table of domains: how many bytes of an
- * entry are before the domain, and whether the table itself is in the program's data. */
+/* Differences between versions: word offsets in caml_domain_state; for the table of domains, the
+ * bytes of an entry before the domain, and whether the table itself is in the program's data. */
 struct ocaml5_layout {
 	uint8_t current_stack, c_stack, stack_cache, free_registers, registers, minor_tables,
 		mark_stack, ephemerons, finalisers, last_exception, heap, local_storage, writer,
@@ -50,8 +50,8 @@ static const struct ocaml5_layout layouts[] = {
 	{4, 7, 8, 9, 10, 11, 12, 21, 22, 26, 34, 40, 45, 46, 8, true, false},
 };
 
-/* In extern.c and intern.c, struct caml_extern_state and caml_intern_state: stacks and a table that
- * begin there, in which words are left over. */
+/* In extern.c and intern.c, struct caml_extern_state and caml_intern_state: offsets of stacks and a
+ * table with stale words. */
 #define EXTERN_STACK 32
 #define EXTERN_STACK_BYTES (256 * 16)
 #define EXTERN_TABLE (EXTERN_STACK + EXTERN_STACK_BYTES + 16 + 32)
@@ -64,7 +64,7 @@ static const struct ocaml5_layout layouts[] = {
 #define HEAP_SWEPT_LARGE (HEAP_LISTS * SIZES)
 #define HEAP_OWNER (HEAP_SWEPT_LARGE + 3)
 #define HEAP_STATISTICS (HEAP_OWNER + 1)
-/* pool_freelist, of domains that have ended: behind a mutex, a list and statistics. */
+/* pool_freelist, for ended domains: behind a mutex, a list and statistics. */
 #define ORPHANS_STATISTICS 6
 #define ORPHANS_POOLS (ORPHANS_STATISTICS + STATISTICS)
 #define ORPHANS_LISTS 2
@@ -79,16 +79,16 @@ static const struct ocaml5_layout layouts[] = {
 #define POOL_SIZE 3
 #define LARGE_HEAD 16
 #define LARGE_NEXT 8
-#define GUESSES_MAX (1u << 22) /* pools that are looked at to find a stripped program's */
+#define GUESSES_MAX (1u << 22) /* most pools examined to find a stripped program's */
 #define YOUNG_MAX (1ull << 32)
 
-/* struct dom_internal begins with a number, in 5.4 a status, and the domain, and ends with where
- * its minor heap may be. */
+/* struct dom_internal begins with a number, in 5.4 a status, and the domain, and ends with the
+ * bounds of its minor heap. */
 #define INTERNAL_MAX 512
 
 /* struct stack_info, in words; struct stack_handler is at the stack's end. */
 #define STACK_POINTER 0
-#define STACK_NEXT 1 /* of those that are kept for reuse */
+#define STACK_NEXT 1 /* next stack kept for reuse */
 #define STACK_HANDLER 2
 #define STACK_CACHE 3
 #define STACK_HEAD 7
@@ -134,7 +134,8 @@ static bool read_domain(const struct ocaml *ocaml, uint64_t state, struct ocaml_
 	return true;
 }
 
-/* From one entry to the next, by what its last words say of the minor heaps; 0: nothing fits. */
+/* Returns the size of a table's entry, by the minor heaps' bounds in its last words; 0: nothing
+ * fits. */
 static uint64_t entry_bytes(const struct ocaml *ocaml, uint64_t table)
 {
 	uint64_t heaps = target_word(ocaml->memory, ocaml->minor_heaps);
@@ -148,7 +149,7 @@ static uint64_t entry_bytes(const struct ocaml *ocaml, uint64_t table)
 	return 0;
 }
 
-/* Another domain, with a minor heap of its own. */
+/* Returns whether a domain is new: its minor heap overlaps no other. */
 static bool is_new(const struct ocaml *ocaml, const struct ocaml_domain *domain)
 {
 	for (size_t i = 0; i < ocaml->domains.count; i++) {
@@ -161,7 +162,7 @@ static bool is_new(const struct ocaml *ocaml, const struct ocaml_domain *domain)
 	return true;
 }
 
-/* Those of a table; false: the first entry is none. */
+/* Reads the domains of a table; returns false if the first entry is invalid. */
 static int read_domains(struct ocaml *ocaml, uint64_t table)
 {
 	uint64_t size = entry_bytes(ocaml, table);
@@ -185,7 +186,7 @@ static int read_domains(struct ocaml *ocaml, uint64_t table)
 	return ocaml->domains.count ? 0 : -ENOENT;
 }
 
-/* Whether a word of data is a table's address. */
+/* Returns whether a word of data is the address of a table. */
 static bool is_table(const struct ocaml *ocaml, uint64_t word)
 {
 	struct ocaml_domain domain;
@@ -197,7 +198,7 @@ static bool is_table(const struct ocaml *ocaml, uint64_t word)
 	       entry_bytes(ocaml, word);
 }
 
-/* Sees the words of the program's own data. */
+/* Searches the words of the program's own data. */
 static uint64_t find_in_data(struct ocaml *ocaml,
 			     bool (*is_it)(struct ocaml *ocaml, uint64_t place))
 {
@@ -221,7 +222,7 @@ static uint64_t find_in_data(struct ocaml *ocaml,
 	return found;
 }
 
-/* A word leads to a table, or is the domain in the first entry of one. */
+/* Returns the table that a word leads to, or whose first entry has the domain in this word. */
 static uint64_t table_by(const struct ocaml *ocaml, uint64_t place)
 {
 	return ocaml->layout->table_in_data ? place - ocaml->layout->entry_head
@@ -233,7 +234,7 @@ static bool is_table_at(struct ocaml *ocaml, uint64_t place)
 	return is_table(ocaml, table_by(ocaml, place));
 }
 
-/* 0: there is none, or several. */
+/* Returns the table of domains; 0: none, or several. */
 static uint64_t find_table(struct ocaml *ocaml)
 {
 	uint64_t place = ocaml_symbol(ocaml, "all_domains");
@@ -253,7 +254,8 @@ int ocaml5_find(struct ocaml *ocaml, const char **why)
 		*why = "OCaml 5's bytecode is not read";
 		return -ENOENT;
 	}
-	/* Each word of the data may be tried: a search among millions of symbols is made once. */
+	/* Each word of the data may be tried, so the search among millions of symbols is made only
+	 * once. */
 	ocaml->minor_heaps = ocaml_symbol(ocaml, "caml_minor_heaps_start");
 	for (size_t i = 0; !table && i < ARRAY_SIZE(layouts); i++) {
 		ocaml->layout = &layouts[i];
@@ -268,8 +270,8 @@ int ocaml5_find(struct ocaml *ocaml, const char **why)
 
 /* Pools and large blocks. */
 
-/* How a pool is divided: words of a block by its size class, and whether what is left over is
- * before the blocks. */
+/* The division of a pool: words of a block by size class, and whether the unused rest is before the
+ * blocks. */
 struct ocaml5_pools {
 	uint8_t words[SIZES];
 	bool left_over_first;
@@ -293,7 +295,7 @@ struct walk5 {
 	uint64_t *pool; /* POOL_WORDS */
 	const struct ocaml5_pools *division;
 	uint64_t heap_bytes, used_bytes, nonsense;
-	uint64_t pools, large;		   /* that were found */
+	uint64_t pools, large;		   /* numbers found */
 	uint64_t expected, expected_large; /* by the statistics */
 };
 
@@ -312,7 +314,7 @@ static bool is_garbage(const struct walk5 *walk, uint64_t header)
 	return (uint64_t)HEADER_COLOUR(header) << 8 == walk->ocaml->garbage;
 }
 
-/* Young ones have no colour. */
+/* Adds a block; young blocks have no colour. */
 static int add_block(struct walk5 *walk, uint64_t address, const uint64_t *words, bool young)
 {
 	struct ocaml_block block = {.address = address, .header = words[0]};
@@ -329,7 +331,7 @@ static int add_block(struct walk5 *walk, uint64_t address, const uint64_t *words
 	return error;
 }
 
-/* Where the first block is. */
+/* Returns the index of the first block in a pool. */
 static uint64_t first_block(const struct ocaml5_pools *division, size_t size)
 {
 	uint64_t left_over = (POOL_WORDS - POOL_HEAD) % division->words[size];
@@ -337,13 +339,13 @@ static uint64_t first_block(const struct ocaml5_pools *division, size_t size)
 	return POOL_HEAD + (division->left_over_first ? left_over : 0);
 }
 
-/* A header of something in a block of so many words. */
+/* Returns whether a header fits a block of `words` words. */
 static bool fits(uint64_t header, uint64_t words)
 {
 	return HEADER_SIZE(header) && HEADER_SIZE(header) < words;
 }
 
-/* How many blocks of the pool that was read are none. */
+/* Returns the number of invalid blocks in the pool that was read. */
 static uint64_t contradictions(const uint64_t *pool, const struct ocaml5_pools *division,
 			       size_t size)
 {
@@ -354,7 +356,8 @@ static uint64_t contradictions(const uint64_t *pool, const struct ocaml5_pools *
 	return found;
 }
 
-/* By the first pool of each list: how 5.2 divides them, unless that contradicts more of them. */
+/* Returns the division that fits the first pools of the lists best; with equal results, that of
+ * 5.2. */
 static const struct ocaml5_pools *find_division(struct walk5 *walk)
 {
 	const struct ocaml *ocaml = walk->ocaml;
@@ -395,7 +398,7 @@ static int walk_pool(struct walk5 *walk, uint64_t pool, size_t size)
 	return error ? error : heap_sink_claim(walk->sink, pool, OCAML_POOL_BYTES, false);
 }
 
-/* No memory is part of two pools: *fresh. 0 or -ENOMEM. */
+/* Notes a pool; *fresh: it does not overlap one already read. 0 or -ENOMEM. */
 static int take_pool(struct ocaml *ocaml, uint64_t pool, bool *fresh)
 {
 	*fresh = true;
@@ -425,7 +428,7 @@ static int walk_pools(struct walk5 *walk, uint64_t first, size_t size)
 	return error;
 }
 
-/* Garbage is still a block of malloc's, which the sweep gives back. */
+/* Adds a large block; garbage remains a block of malloc's until the sweep frees it. */
 static int add_large(struct walk5 *walk, uint64_t at, const uint64_t *words)
 {
 	if (is_garbage(walk, words[0]) && HEADER_TAG(words[0]) != TAG_CUSTOM)
@@ -476,8 +479,8 @@ static int walk_lists(struct walk5 *walk, uint64_t pools, size_t lists, uint64_t
 	return error;
 }
 
-/* Whether these are the statistics in pool_freelist: a stripped program's is found by the pools
- * that it leads to, as many as they say. */
+/* Returns whether these are the statistics in pool_freelist: a stripped program's are recognised by
+ * the pools that they lead to, as many as they count. */
 static bool is_orphans(struct ocaml *ocaml, uint64_t statistics)
 {
 	uint64_t place = statistics - (uint64_t)ORPHANS_STATISTICS * 8;
@@ -500,7 +503,7 @@ static bool is_orphans(struct ocaml *ocaml, uint64_t statistics)
 	return pools == expected;
 }
 
-/* *whole: as many of both as the statistics say. */
+/* Walks pools and large blocks; *whole: both numbers match the statistics. */
 static int walk_heaps(struct walk5 *walk, bool *whole)
 {
 	struct ocaml *ocaml = walk->ocaml;
@@ -528,7 +531,7 @@ static int walk_heaps(struct walk5 *walk, bool *whole)
 
 /* Minor heaps. */
 
-/* Whether blocks follow each other to the end: a collection leaves headers of nothing behind. */
+/* Returns whether blocks are contiguous to the end: a collection leaves invalid headers behind. */
 static bool is_whole(const uint64_t *words, uint64_t count)
 {
 	uint64_t at = 0;
@@ -551,8 +554,8 @@ static int add_young(struct walk5 *walk, uint64_t start, const uint64_t *words, 
 	return error;
 }
 
-/* The blocks allocated last are at its start. If it is not whole, each of its words may hold a
- * block. */
+/* Walks a minor heap, from the latest block, at the start of its used part. If that fails, each of
+ * its words may hold a block. */
 static int walk_young(struct walk5 *walk, struct ocaml_domain *domain, bool *whole)
 {
 	uint64_t pointer = word_of(walk->ocaml, domain->state, DOMAIN_YOUNG_POINTER);
@@ -587,7 +590,8 @@ static int walk_young(struct walk5 *walk, struct ocaml_domain *domain, bool *who
 	return error;
 }
 
-/* Stacks: blocks of malloc's that know where they end. What is above their pointer is in use. */
+/* Stacks: blocks of malloc's that contain the address of their end. Words above their pointer are
+ * in use. */
 
 static bool is_stack(const struct ocaml *ocaml, const struct heap_sink *sink, uint32_t node)
 {
@@ -646,11 +650,11 @@ int ocaml5_walk(struct ocaml *ocaml, struct heap_sink *sink, struct walk_report 
 
 struct stack {
 	uint64_t start, pointer, handler;
-	uint64_t registers; /* where those of the function that was left are; 0: nowhere */
-	bool suspended;	    /* no thread runs on it */
+	uint64_t registers; /* address of the saved registers; 0: not saved */
+	bool suspended;	    /* no thread runs on the stack */
 };
 
-/* The domain that has it as its current one; NULL: of none. */
+/* Returns the domain whose current stack it is; NULL: none. */
 static const struct ocaml_domain *domain_of_stack(const struct ocaml *ocaml, uint64_t start)
 {
 	for (size_t i = 0; i < ocaml->domains.count; i++) {
@@ -661,7 +665,7 @@ static const struct ocaml_domain *domain_of_stack(const struct ocaml *ocaml, uin
 	return NULL;
 }
 
-/* Where the lowest pointer of a thread is in [start, end); `end`: nowhere; 0: nobody knows. */
+/* Returns the lowest stack pointer of a thread in [start, end); `end`: none; 0: unknown. */
 static uint64_t in_use(const struct ocaml *ocaml, uint64_t start, uint64_t end)
 {
 	const struct heap_image *image = ocaml->memory->image;
@@ -676,8 +680,8 @@ static uint64_t in_use(const struct ocaml *ocaml, uint64_t start, uint64_t end)
 	return image ? lowest : 0;
 }
 
-/* A stack that is suspended has its pointer. On that of a domain a thread may run: then it is in
- * use from where that thread's pointer is, and all of it if nobody knows. */
+/* Reads a stack. A suspended stack has its pointer. A thread may run on a domain's stack: then it
+ * is in use from the thread's pointer on; all of it if that is unknown. */
 static bool read_stack(const struct ocaml *ocaml, const struct heap_sink *sink, uint32_t node,
 		       struct stack *stack)
 {
@@ -713,7 +717,7 @@ static int refer_value(void *context, uint64_t value)
 	return heap_sink_reference(referring->sink, referring->node, value, 0);
 }
 
-/* Its values by its frames, and all words where those are not known; then the handler's. */
+/* Adds the values in a stack's frames, all words where frames are unknown, and the handler's. */
 static int refer_stack(const struct ocaml *ocaml, struct heap_sink *sink, uint32_t node)
 {
 	struct referring referring = {sink, node};
@@ -740,7 +744,7 @@ int ocaml5_refer(struct ocaml *ocaml, struct heap_sink *sink, uint32_t node, boo
 		*done = true;
 		return refer_stack(ocaml, sink, node);
 	}
-	/* fiber.h: its first field, before 5.2 the only one, is a stack's address plus 1. */
+	/* fiber.h: the first field, up to 5.1 the only one, is a stack's address plus 1. */
 	if (!ocaml_header(ocaml, value, &header) || HEADER_TAG(header) != TAG_CONTINUATION ||
 	    HEADER_SIZE(header) > 2)
 		return 0;
@@ -765,8 +769,8 @@ static int add_root(const struct ocaml_domain *domain, struct heap_sink *sink, c
 	return heap_sink_root(sink, OCAML_KEY, name, to);
 }
 
-/* struct caml_final_info: two of struct finalisable, each with a word behind it, then a list of
- * those that are due: the next one, how many, and so many of struct final. */
+/* struct caml_final_info: two of struct finalisable, each followed by a word, then a list of due
+ * finalisers: next, count, and an array of struct final. */
 #define FINALISERS_LAST 40
 #define FINALISERS_DUE 80
 #define DUE_COUNT 8
@@ -806,14 +810,14 @@ static int add_finalisers(struct ocaml *ocaml, struct heap_sink *sink, uint64_t 
 	return error ? error : add_due(ocaml, sink, finalisers);
 }
 
-/* weak.h, struct caml_ephe_info: two lists. */
+/* Finds ephemerons in weak.h, struct caml_ephe_info: two lists. */
 static void find_ephemerons(struct ocaml *ocaml, struct heap_sink *sink, uint64_t lists)
 {
 	ocaml_find_ephemerons(ocaml, sink, target_word(ocaml->memory, lists));
 	ocaml_find_ephemerons(ocaml, sink, target_word(ocaml->memory, lists + 8));
 }
 
-/* Stacks kept for reuse, each leading to the next one: they hold nothing. */
+/* Claims the list of stacks kept for reuse, which hold nothing. */
 static int add_kept(const struct ocaml *ocaml, struct heap_sink *sink, const char *name,
 		    uint64_t first, size_t next)
 {
@@ -830,7 +834,7 @@ static int add_kept(const struct ocaml *ocaml, struct heap_sink *sink, const cha
 	return error;
 }
 
-/* Of one page; there may be much behind a stack that nobody has touched. */
+/* Adds the words of one page of a C stack; much of a stack may be untouched. */
 static int add_c_stack_page(const struct ocaml *ocaml, struct heap_sink *sink,
 			    const struct ocaml_domain *domain, uint64_t start, uint64_t end)
 {
@@ -844,7 +848,7 @@ static int add_c_stack_page(const struct ocaml *ocaml, struct heap_sink *sink,
 	return error == -EFAULT ? 0 : error;
 }
 
-/* While its thread runs on OCaml's stack, its own one, by which it came there, is in use from
+/* Adds a domain's C stack: while its thread runs on OCaml's stack, the C stack is in use from
  * caml_domain_state.c_stack on. */
 static int add_c_stack(const struct ocaml *ocaml, struct heap_sink *sink,
 		       const struct ocaml_domain *domain)
@@ -914,7 +918,7 @@ static int claim_left_over(const struct ocaml *ocaml, struct heap_sink *sink,
 }
 
 /* Claims memory of the collector. minor_gc.h, struct caml_minor_tables: three tables of seven words
- * that begin with a pointer to what they have; major_gc.c, struct mark_stack, likewise. */
+ * that begin with a pointer to their contents; so does major_gc.c, struct mark_stack. */
 static int claim_domain(const struct ocaml *ocaml, struct heap_sink *sink,
 			const struct ocaml_domain *domain)
 {
@@ -931,7 +935,7 @@ static int claim_domain(const struct ocaml *ocaml, struct heap_sink *sink,
 	return error ? error : claim_left_over(ocaml, sink, domain);
 }
 
-/* Data of modules, between symbols at its start and end. */
+/* Claims the data of modules, between symbols at its start and end. */
 static int claim_data(const struct ocaml *ocaml, struct heap_sink *sink)
 {
 	const struct symbol_table *table = ocaml->symbols;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Roots of OCaml's blocks: fields of modules, finalisers, the exception that was raised last.
- * Stacks and variables of C are read as those of any program are. What the collector itself keeps
- * of blocks holds none of them.
+ * Roots of OCaml's blocks: fields of modules, finalisers, the last raised exception. Stacks and
+ * variables of C are read as in any program. The collector's own records hold no blocks.
  */
 #include "heap/runtime/ocaml/ocaml.h"
 
@@ -17,13 +16,13 @@
 #include "process/proc/process_list.h"
 
 #define PAGE_TABLE_ENTRIES 32 /* memory.h: struct page_table */
-#define SIGNAL_STACKS 64      /* or as many as there are threads */
-#define MALLOC_SLACK 16	      /* glibc's blocks are up to so many bytes larger than asked for */
+#define SIGNAL_STACKS 64      /* or the number of threads, if larger */
+#define MALLOC_SLACK 16	      /* most bytes by which glibc's blocks exceed the requested size */
 
-/* Sees each block of each module that has roots as its fields. 0 or an error. */
+/* Called for each block of a module whose fields are roots. 0 or an error. */
 typedef int visit_module(void *context, uint64_t block, uint64_t fields);
 
-/* It has no more fields than there is memory behind it. */
+/* Returns the number of fields, limited by the memory behind the block. */
 static uint64_t fields_of(const struct ocaml *ocaml, uint64_t block, uint64_t header)
 {
 	const struct mapping *mapping = maps_find(ocaml->memory->maps, block);
@@ -31,8 +30,8 @@ static uint64_t fields_of(const struct ocaml *ocaml, uint64_t block, uint64_t he
 	return mapping ? MIN(HEADER_SIZE(header), (mapping->end - block) / 8) : 0;
 }
 
-/* startup_nat.c, caml_init_atom_table and roots_nat.c: caml_globals leads to a list of blocks of
- * each module. */
+/* Visits all modules (startup_nat.c, caml_init_atom_table and roots_nat.c): caml_globals leads to a
+ * list of blocks of each module. */
 static int visit_modules(const struct ocaml *ocaml, visit_module *visit, void *context)
 {
 	uint64_t globals = ocaml_symbol(ocaml, "caml_globals");
@@ -59,7 +58,8 @@ struct visit {
 	struct heap_sink *sink;
 };
 
-/* stdlib/obj.ml, Extension_constructor: a block with a name and a number. */
+/* Reads the name of a constructor (stdlib/obj.ml, Extension_constructor): a block with a name and a
+ * number. */
 static bool constructor_name(const struct ocaml *ocaml, uint64_t value, char *name, size_t size)
 {
 	uint64_t header;
@@ -145,7 +145,7 @@ static int add_fields(void *context, uint64_t block, uint64_t fields)
 
 /* struct finalisable */
 #define FINALISABLE_TABLE 0
-#define FINALISABLE_USED 16 /* the young ones come last */
+#define FINALISABLE_USED 16 /* young ones come last */
 #define FINALISABLE_SIZE 24
 /* struct final */
 #define FINAL_BYTES 24
@@ -154,8 +154,8 @@ static int add_fields(void *context, uint64_t block, uint64_t fields)
 
 struct finalisers {
 	uint64_t table, used;
-	struct hash counts; /* code of a function -> how many there are */
-	bool values;	    /* what they are for waits for them */
+	struct hash counts; /* code of a function -> number of finalisers */
+	bool values;	    /* their values stay alive until they run */
 };
 
 static uint64_t function_code(const struct ocaml *ocaml, uint64_t closure)
@@ -172,7 +172,8 @@ static uint64_t function_code(const struct ocaml *ocaml, uint64_t closure)
 	return ocaml_closure_code(fields, count);
 }
 
-/* In its block of malloc's; where malloc's are not known, in one mapping. */
+/* Returns whether a table fits into its block of malloc's, or into one mapping if blocks are
+ * unknown. */
 static bool table_fits(const struct ocaml *ocaml, const struct heap_sink *sink, uint64_t table,
 		       uint64_t entries)
 {
@@ -185,7 +186,7 @@ static bool table_fits(const struct ocaml *ocaml, const struct heap_sink *sink, 
 	return mapping && mapping->writable && entries <= (mapping->end - table) / FINAL_BYTES;
 }
 
-/* Without it, what awaits them seems to be garbage. */
+/* Notes a lost table: without it, values that await finalisers look like garbage. */
 static void note_lost_table(const struct ocaml *ocaml, struct heap_sink *sink)
 {
 	struct walk_report *report = &sink->reports.items[ocaml->report];
@@ -221,7 +222,7 @@ static int count_finalisers(struct ocaml *ocaml, struct heap_sink *sink, uint64_
 	return ocaml_claim_block(sink, table);
 }
 
-/* Of roots by the code of a function, which many finalisers may have. */
+/* Names of roots, cached by the code of a function, which many finalisers may share. */
 struct finaliser_names {
 	uint64_t code;
 	char function[OCAML_NAME_BYTES + 64], value[OCAML_NAME_BYTES + 64]; /* "": none yet */
@@ -243,8 +244,8 @@ static void name_finaliser(const struct ocaml *ocaml, const struct finalisers *f
 		 count);
 }
 
-/* Functions hold what they need; the values only wait, and not even that if they are to be lost
- * before theirs is called (Gc.finalise_last). */
+/* Adds finalisers: their functions hold their environment; the values only wait, and not even that
+ * if they may be lost before the call (Gc.finalise_last). */
 static int add_finalisers(struct ocaml *ocaml, struct heap_sink *sink,
 			  const struct finalisers *finalisers)
 {
@@ -280,14 +281,14 @@ int ocaml_add_finalisable(struct ocaml *ocaml, struct heap_sink *sink, uint64_t 
 	return error;
 }
 
-/* In a stripped program both lists are found by their shape. Which one is which does not matter
- * much: what its functions hold is held in either case. */
+/* In a stripped program both lists are found by their shape. Confusing them matters little: both
+ * hold their functions' environments. */
 
 #define FINALISABLE_OLD 8
 #define FINALISABLE_LISTS 2
-#define PROVED 64 /* entries of each */
+#define PROVED 64 /* entries checked in each */
 
-/* A block of malloc's with so many functions, each of them with a value. */
+/* Returns whether it is a block of malloc's with functions, each with a value. */
 static bool is_finalisable(const struct ocaml *ocaml, const struct heap_sink *sink, uint64_t at)
 {
 	struct target_memory *memory = ocaml->memory;
@@ -312,7 +313,8 @@ static bool is_finalisable(const struct ocaml *ocaml, const struct heap_sink *si
 	return true;
 }
 
-/* None of them if there are more than two: then it is not they. */
+/* Adds the lists found by shape; none if there are more than two, because the shape is then
+ * ambiguous. */
 static int add_finalisable_by_shape(struct ocaml *ocaml, struct heap_sink *sink)
 {
 	const struct maps *maps = ocaml->memory->maps;
@@ -339,7 +341,7 @@ static int add_finalisable_by_shape(struct ocaml *ocaml, struct heap_sink *sink)
 	return error;
 }
 
-/* Claims a block of the collector's own. */
+/* Claims a block of the collector. */
 
 int ocaml_claim_block(struct heap_sink *sink, uint64_t address)
 {
@@ -350,10 +352,10 @@ int ocaml_claim_block(struct heap_sink *sink, uint64_t address)
 	return heap_sink_claim(sink, sink->starts[node], sink->sizes[node], true);
 }
 
-/* major_gc.c of 4.11: gray_vals, gray_vals_cur and gray_vals_end, of which the second one moves
- * within a block of 2^n words. In a stripped program they are found by that. */
+/* major_gc.c of 4.11: gray_vals, gray_vals_cur and gray_vals_end; the second one moves within a
+ * block of 2^n words, by which they are found in a stripped program. */
 #define GRAY_BYTES_MIN 16384
-#define GRAY_WORDS 4 /* they lie so near to each other */
+#define GRAY_WORDS 4 /* most distance between them */
 
 static bool is_gray_values(const struct ocaml *ocaml, const struct heap_sink *sink, uint64_t at)
 {
@@ -372,7 +374,7 @@ static bool is_gray_values(const struct ocaml *ocaml, const struct heap_sink *si
 	return false;
 }
 
-/* 0: it is not found. */
+/* Returns the address of gray_vals; 0: not found. */
 static uint64_t find_gray_values(const struct ocaml *ocaml, const struct heap_sink *sink)
 {
 	const struct maps *maps = ocaml->memory->maps;
@@ -392,8 +394,8 @@ static uint64_t find_gray_values(const struct ocaml *ocaml, const struct heap_si
 	return named;
 }
 
-/* minor_gc.h, struct caml_ref_table, and major_gc.c, struct mark_stack: they begin with a pointer
- * to what they have. */
+/* Claims the tables of minor_gc.h, struct caml_ref_table, and major_gc.c, struct mark_stack, which
+ * begin with a pointer to their contents. */
 static int claim_tables(const struct ocaml *ocaml, struct heap_sink *sink)
 {
 	int error = heap_sink_claim(sink, ocaml->state, STATE_BYTES, true);
@@ -407,8 +409,8 @@ static int claim_tables(const struct ocaml *ocaml, struct heap_sink *sink)
 	return error;
 }
 
-/* The collector's own variables, and what is left over in those of extern.c, intern.c and obj.c. A
- * function's own has a number behind its name. */
+/* Returns whether a variable holds nothing: the collector's own, and stale ones of extern.c,
+ * intern.c and obj.c. A function's static variable has a number behind its name. */
 static bool is_left_out(const char *name)
 {
 	static const char *const names[] = {
@@ -447,7 +449,7 @@ static int claim_variables(const struct ocaml *ocaml, struct heap_sink *sink)
 	return error;
 }
 
-/* Data of modules, of which the collector looks at what modules have as roots. */
+/* Claims the data of modules, of which the collector reads only the modules' roots. */
 static int claim_data(const struct ocaml *ocaml, struct heap_sink *sink)
 {
 	uint64_t segments = ocaml_symbol(ocaml, "caml_data_segments");
@@ -484,7 +486,7 @@ static int claim_all(const struct ocaml *ocaml, struct heap_sink *sink)
 
 #define EPHEMERON_DATA 8
 
-/* Other abstract blocks are not precise. */
+/* Returns whether it is an ephemeron; other abstract blocks are not precise. */
 static bool is_ephemeron(const struct ocaml *ocaml, uint32_t what)
 {
 	return ocaml->has_ephemerons && what & NODE_PRECISE &&
@@ -539,8 +541,8 @@ static int add_exceptions(const struct ocaml *ocaml, struct heap_sink *sink)
 
 /* Stacks for signals: signals_nat.c, caml_setup_stack_overflow_detection. */
 
-/* As sysconf(3), _SC_SIGSTKSZ: the kernel of a core is taken to be like this one. Programs that
- * were compiled where SIGSTKSZ is a constant have stacks of MACHINE_SIGNAL_STACK. */
+/* Returns the size by sysconf(3), _SC_SIGSTKSZ: a core's kernel is assumed to be like this one.
+ * Programs compiled with a constant SIGSTKSZ have stacks of MACHINE_SIGNAL_STACK. */
 static uint64_t signal_stack_bytes(const struct memory_source *source)
 {
 	uint64_t minimum = source->core ? getauxval(AT_MINSIGSTKSZ)
@@ -549,7 +551,7 @@ static uint64_t signal_stack_bytes(const struct memory_source *source)
 	return MAX(minimum, MACHINE_SIGNAL_STACK_MIN) * 4;
 }
 
-/* No signal came on it, or nothing was ever there. */
+/* Returns whether no signal ever used a stack. */
 static bool is_untouched(const struct ocaml *ocaml, uint64_t start, uint64_t bytes)
 {
 	for (uint64_t i = 0; i < bytes / 8; i++) {
@@ -565,8 +567,11 @@ static bool may_be_signal_stack(const struct heap_sink *sink, uint32_t node, uin
 	       sink->sizes[node] < bytes + MALLOC_SLACK;
 }
 
-/* Each thread gets one from malloc, and then only the kernel has its address: a block of that size
- * that nothing leads to may be one. If there are more, untouched ones only, and no more. */
+/*
+ * Adds signal stacks: each thread gets one from malloc, and only the kernel keeps its address, so
+ * an unreferenced block of that size may be one. If there are more such blocks than threads, only
+ * untouched ones count, up to that number.
+ */
 static int add_signal_stacks(const struct ocaml *ocaml, struct heap_sink *sink, uint64_t bytes)
 {
 	const struct heap_image *image = ocaml->memory->image;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Classes of PHP's blocks. All objects are in a list; arrays, strings and references are known by
- * what leads to them: roots, objects, and values in blocks of extensions.
+ * the values that lead to them: roots, objects, and values in blocks of extensions.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -97,7 +97,7 @@ static int name_property(void *context, const struct php_value *value, uint64_t 
 	return 0;
 }
 
-/* Those of parents, too: private ones are not the class's own. */
+/* Names the properties, including those of parents, whose private ones the class does not list. */
 static int name_properties(const struct php *php, uint64_t entry, struct php_class *class)
 {
 	struct naming naming = {php, class};
@@ -115,7 +115,7 @@ static int name_properties(const struct php *php, uint64_t entry, struct php_cla
 	return 0;
 }
 
-/* A closure or generator is called by its function; 0: it has none. */
+/* Returns the function of a closure or generator, which names it; 0: none. */
 static uint64_t function_in(const struct php *php, uint64_t object, enum php_kind kind)
 {
 	uint64_t frame;
@@ -138,7 +138,7 @@ static void object_name(const struct php *php, uint64_t function, char name[PHP_
 	memcpy(name, class, sizeof(class));
 }
 
-/* What closures of one function have in common. */
+/* Returns the key that closures of one function share. */
 static uint64_t class_key(const struct php *php, uint64_t entry, uint64_t function,
 			  enum php_kind kind, uint64_t offset)
 {
@@ -230,7 +230,7 @@ static int add_objects(struct typing *typing)
 	return error;
 }
 
-/* What leads to others gives them their classes. */
+/* Gives the target of a value its class. */
 
 static int type_target(void *context, uint64_t to, uint64_t name, uint64_t index)
 {
@@ -316,8 +316,7 @@ static int follow_queue(struct typing *typing)
 	return error;
 }
 
-/* Values in blocks of extensions and of the compiler: their second words say of which type they
- * are. */
+/* Finds values in blocks of extensions and of the compiler, whose second words have their types. */
 static int scan_words(struct typing *typing, const uint64_t *words, size_t count)
 {
 	int error = 0;
@@ -338,7 +337,7 @@ static int scan_block(struct typing *typing, const struct php_block *block)
 	uint64_t words[CHUNK_WORDS], bytes = (uint64_t)block->units * PHP_BLOCK_UNIT;
 	int error = 0;
 
-	/* A value may stand at the border. */
+	/* A value may cross the border. */
 	for (uint64_t at = 0; !error && at < bytes; at += sizeof(words) - 8) {
 		size_t here = (size_t)MIN(bytes - at, (uint64_t)sizeof(words));
 
@@ -377,7 +376,7 @@ int php_find_classes(struct php *php, struct heap_sink *sink)
 	return error;
 }
 
-/* References, once all are known. */
+/* References, once all classes are known. */
 
 struct referring {
 	struct php *php;
@@ -432,7 +431,7 @@ static int refer_part(void *context, uint64_t address)
 	return 0;
 }
 
-/* Properties in an object of which the other words are read as those of any block. */
+/* Claims the properties in an object whose other words are read like any block's. */
 static int claim_properties(const struct referring *referring, const struct php_class *class)
 {
 	const struct heap_sink *sink = referring->sink;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * zend_mm (Zend/zend_alloc.c, zend_alloc_sizes.h): chunks of 2 MiB, of which the first page says
- * what the others are; large blocks of whole pages, small ones of 30 sizes, huge ones in a list.
- * A heap describes itself: what it has handed out is what its blocks add up to.
+ * zend_mm (Zend/zend_alloc.c, zend_alloc_sizes.h): chunks of 2 MiB, whose first page describes the
+ * others; large blocks of whole pages, small ones of 30 sizes, huge ones in a list. A heap checks
+ * itself: the size that it has handed out equals the sum of its blocks.
  */
 #include <errno.h>
 
@@ -13,13 +13,14 @@
 
 #define PAGES (PHP_CHUNK_BYTES / MEMORY_PAGE)
 #define BINS 30
-#define BLOCK_WORK 8 /* heads of chunks may tell of memory that is not there */
+#define BLOCK_WORK 8 /* heads of chunks may describe absent memory */
 
 /* zend_mm_chunk */
 #define CHUNK_NEXT 8
 #define CHUNK_FREE_PAGES 24
-#define FREE_MAP_BYTES (PAGES / 8) /* before the map of pages */
-#define PAGE_MAP_FIRST 256	   /* it is in the chunk's first page, behind the heap's slot */
+#define FREE_MAP_BYTES (PAGES / 8) /* precedes the map of pages */
+/* limits of the map's offset: in the first page, behind the heap's slot */
+#define PAGE_MAP_FIRST 256
 #define PAGE_MAP_LAST (MEMORY_PAGE - PAGES * 4)
 
 /* zend_mm_page_info */
@@ -29,8 +30,8 @@
 #define LARGE_PAGES(info) ((info)&0x3ffu)
 #define SMALL_BIN(info) ((info)&0x1fu)
 
-/* zend_mm_heap; huge_list, main_chunk, cached_chunks, chunks_count stand in a row, which releases
- * within a version have moved. */
+/* zend_mm_heap; huge_list, main_chunk, cached_chunks, chunks_count are adjacent; releases within a
+ * version have moved them. */
 #define HEAP_SIZE 16
 #define MAIN_CHUNK_WORDS 24
 /* zend_mm_huge_list */
@@ -46,7 +47,7 @@ static const struct bin {
 	{1280, 5}, {1536, 3}, {1792, 7}, {2048, 4}, {2560, 5}, {3072, 3},
 };
 
-/* A heap's chunks lead to it, and it lies in one of them. */
+/* Returns whether an address may be a heap: it is in one of its chunks, all of which lead to it. */
 static bool is_heap(uint64_t heap)
 {
 	return heap > PHP_CHUNK_BYTES && heap % PHP_CHUNK_BYTES == PHP_CHUNK_HEAP;
@@ -66,8 +67,8 @@ static bool find_main_chunk(struct php *php)
 	return false;
 }
 
-/* The first page is always in use, as a large block of itself; of the others as many are free as
- * the chunk counts. */
+/* Returns whether it is a map of pages: the first page is in use, as a separate large block; the
+ * number of free pages equals the chunk's count. */
 static bool is_page_map(const struct php *php, uint64_t chunk, uint32_t place)
 {
 	uint64_t used[FREE_MAP_BYTES / 8];
@@ -108,7 +109,7 @@ static int compare_chunks(const void *left_pointer, const void *right_pointer)
 	return *left < *right ? -1 : *left > *right;
 }
 
-/* 0; -ENOENT: they are not as many as the heap counts, in a ring; -ENOMEM. */
+/* Finds the chunks. 0; -ENOENT: no ring of as many as the heap counts; -ENOMEM. */
 static int find_chunks(struct php *php)
 {
 	uint64_t main = php->heap - PHP_CHUNK_HEAP, at = main;
@@ -233,7 +234,7 @@ struct php_block *php_block_at(const struct php *php, uint64_t address)
 	return block && block->class != PHP_BLOCK_FREE ? block : NULL;
 }
 
-/* Of each size a list leads through those that are not handed out. */
+/* Marks free blocks, which are in one list per size. */
 static void mark_free(struct php *php)
 {
 	for (uint32_t i = 0; i < BINS; i++) {
@@ -253,7 +254,7 @@ static void mark_free(struct php *php)
 	}
 }
 
-/* One block may be just handed out, or taken back. */
+/* Returns whether the sizes add up, but for one block that may be being allocated or freed. */
 static bool adds_up(const struct php *php, const struct walk_report *report)
 {
 	uint64_t used = php_word(php, php->heap + HEAP_SIZE);
@@ -297,8 +298,11 @@ int php_read_blocks(struct php *php, struct walk_report *report)
 
 /* Which mappings are it. */
 
-/* malloc's large blocks begin with 0 and a size with a flag; zend_mm's chunks and huge blocks,
- * which alone are aligned so, with a heap or what is in them. */
+/*
+ * Returns whether an aligned address belongs to zend_mm: malloc's large blocks begin with 0 and a
+ * size with a flag; zend_mm's chunks and huge blocks, the only others so aligned, with a heap or
+ * their data.
+ */
 static bool is_of_zend_mm(struct peek *peek, uint64_t address)
 {
 	uint64_t words[2];

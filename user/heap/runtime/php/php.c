@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * PHP, a program or a library that exports executor_globals. The version is that of its module
- * "Core"; a layout is believed once the list of objects, classes, the function that runs and
+ * PHP: a program or a library that exports executor_globals. The version is that of its module
+ * "Core"; a layout is believed once the list of objects, classes, the running function and
  * zend_mm's heap agree with it.
  */
 #include "heap/runtime/php/php.h"
@@ -17,7 +17,7 @@
 #include "heap/runtime/mapping_shape.h"
 #include "heap/runtime/runtime.h"
 
-#define API_FIRST 20220829u /* 8.2: before it packed arrays had keys */
+#define API_FIRST 20220829u /* 8.2: in earlier versions packed arrays have keys */
 #define PROVED 64
 #define TEXT_MAX (1u << 16)
 
@@ -122,8 +122,8 @@ uint64_t php_map_pointer(const struct php *php, uint64_t place)
 			   : pointer;
 }
 
-/* zend_string: its length stands before the letters. What is behind a zero (in names of anonymous
- * classes) is left out. */
+/* zend_string: the length precedes the letters. Text behind a zero (in names of anonymous classes)
+ * is left out. */
 bool php_text(const struct php *php, uint64_t string, char text[PHP_NAME_BYTES])
 {
 	struct {
@@ -255,7 +255,7 @@ static bool has_objects(const struct php *php)
 	if (!buckets || buckets % 8 || !size || top > size ||
 	    target_room(php->memory, buckets, size * 8ull) < size * 8ull)
 		return false;
-	/* The first one is none's. */
+	/* The first bucket is unused. */
 	for (uint32_t i = 1; i < MIN(top, (uint32_t)PROVED); i++) {
 		uint64_t object = php_word(php, buckets + i * 8ull);
 
@@ -287,7 +287,8 @@ static bool has_classes(const struct php *php)
 	return classes.used && !php_table_visit(php, &classes, check_class, (void *)php);
 }
 
-/* Of the function that runs, or called what runs, the next instruction is its own. */
+/* Returns whether the innermost running function in PHP's code is valid: its next instruction is
+ * one of its own instructions, and it has a file. */
 static bool has_function(const struct php *php)
 {
 	uint64_t frame = php_word(php, php->globals + PHP_FRAME);
@@ -313,7 +314,7 @@ static bool is_proved(struct php *php, const struct php_layout *layout)
 	return has_objects(php) && has_classes(php) && has_function(php);
 }
 
-/* That of the version, or of another one that proves itself. */
+/* Finds the layout of the version, or another one that passes all checks. */
 static bool find_layout(struct php *php, uint32_t api, bool *untested)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
@@ -328,7 +329,7 @@ static bool find_layout(struct php *php, uint32_t api, bool *untested)
 	return false;
 }
 
-/* Whether a request runs; of a version that is not known, it may. */
+/* Returns whether a request runs; assumed for unknown versions. */
 static bool is_active(const struct php *php, uint32_t api)
 {
 	uint8_t active = 1;
@@ -340,7 +341,8 @@ static bool is_active(const struct php *php, uint32_t api)
 	return active;
 }
 
-/* SAPIs that run one request after the other, and free all that it had (php_request_shutdown()). */
+/* Returns whether a SAPI runs requests one after the other, and frees all memory of each
+ * (php_request_shutdown()). */
 static bool frees_by_request(const struct php *php)
 {
 	static const char *const names[] = {"fpm-fcgi", "cgi-fcgi", "apache2handler", "cli-server",
@@ -357,7 +359,7 @@ static bool frees_by_request(const struct php *php)
 	return false;
 }
 
-/* 0, or an error with report->why, unless it is -ENOMEM. */
+/* Finds PHP. 0, or an error with report->why, unless it is -ENOMEM. */
 static int find(struct php *php, struct walk_report *report)
 {
 	struct core_module core = {0};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Roots of PHP's values by the names of variables: global ones, static ones of classes and
- * functions, constants, and those of the functions that run. Tables in which these stand, the
- * list of all objects, the collector's buffer and stacks hold nothing by themselves.
+ * Roots of PHP's values by the names of variables: globals, static variables of classes and
+ * functions, constants, and variables of running functions. The tables that contain these, the list
+ * of all objects, the collector's buffer and stacks hold nothing themselves.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #define MUTABLE_CONSTANTS 8
 #define CONSTANT_CLASS 32 /* zend_class_constant.ce */
 
-/* Variables in a table: prefix, key and suffix are the name of each. */
+/* Variables in a table, named by prefix, key and suffix. */
 struct walking_roots {
 	const struct php *php;
 	const struct php_root_visitor *visitor;
@@ -30,7 +30,7 @@ static int claim(const struct walking_roots *roots, uint64_t address)
 	return address ? roots->visitor->claim(roots->visitor->context, address) : 0;
 }
 
-/* `key`: 0: it has no name beside those of the table. */
+/* Adds the value of a variable. `key` 0: named by the table alone. */
 static int add_value(const struct walking_roots *roots, struct php_value value, uint64_t key,
 		     enum managed_rank rank)
 {
@@ -60,7 +60,7 @@ static int add_variable(void *context, const struct php_value *value, uint64_t i
 	return add_value(context, *value, key, MANAGED_NAMED);
 }
 
-/* A table that holds nothing by itself. */
+/* Adds the variables in a table, which holds nothing itself. */
 static int add_variables(struct walking_roots *roots, uint64_t address)
 {
 	struct php_table table;
@@ -99,7 +99,7 @@ static int add_function(void *context, const struct php_value *value, uint64_t i
 
 /* Classes. */
 
-/* Static properties; those of a parent are its own. */
+/* Adds a static property; inherited ones belong to the parent. */
 static int add_member(void *context, const struct php_value *value, uint64_t index, uint64_t key)
 {
 	const struct walking_roots *roots = context;
@@ -127,7 +127,8 @@ static int add_class_constant(void *context, const struct php_value *value, uint
 	return add_value(roots, php_value_at(roots->php, value->value), key, MANAGED_NAMED);
 }
 
-/* Of a class in shared memory, constants with values that were made at run time are elsewhere. */
+/* Returns a class's constants; those with values computed at run time are elsewhere if the class is
+ * in shared memory. */
 static uint64_t constants_of(const struct php *php, uint64_t class)
 {
 	uint64_t own = php_map_pointer(php, class + CLASS_MUTABLE);
@@ -191,7 +192,7 @@ static int add_constant(void *context, const struct php_value *value, uint64_t i
 
 /* Functions that run. */
 
-/* What a variable holds may be there for as long as the program runs. */
+/* Adds a local variable, which may live as long as the program. */
 static int add_local(void *context, uint64_t to, uint64_t name, uint64_t index)
 {
 	static const char *const prefixes[] = {[PHP_NAME_THIS / 2] = "$this",
@@ -259,7 +260,7 @@ static int add_handlers(const struct walking_roots *roots)
 	return error ? error : add_value(&own, exception, 0, MANAGED_NAMED);
 }
 
-/* Memory with addresses of objects that it does not hold. */
+/* Claims memory with addresses of objects that it does not hold. */
 static int claim_own(const struct walking_roots *roots)
 {
 	const struct php *php = roots->php;
@@ -298,7 +299,9 @@ int php_visit_roots(const struct php *php, const struct php_root_visitor *visito
 	return error;
 }
 
-/* The collector: zend_gc.c, struct _zend_gc_globals. It has no name, and is found by its shape. */
+/*
+ * The collector: zend_gc.c, struct _zend_gc_globals. It has no symbol, and is found by its shape.
+ */
 
 #define COLLECTOR_STEP 16384u /* its buffer grows by 128 KiB */
 #define COLLECTOR_BYTES 32
@@ -363,7 +366,7 @@ static int claim_block_at(struct heap_sink *sink, uint64_t address)
 	return heap_sink_claim(sink, sink->starts[node], sink->sizes[node], true);
 }
 
-/* They were claimed in the walk. */
+/* Ignored: already claimed in the walk. */
 static int claim_nothing(void *context, uint64_t address)
 {
 	(void)context;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Values of PHP: what arrays, objects, closures, generators and frames refer to, and by that the
- * classes of blocks. Keys of arrays and names of properties made at run time are contents, and not
- * shown.
+ * Values of PHP: the references of arrays, objects, closures, generators and frames, which also
+ * determine the classes of blocks. Keys of arrays and names of dynamic properties are contents, and
+ * not shown.
  */
 #include "base/cleanup.h"
 #include "base/loop.h"
@@ -10,13 +10,13 @@
 
 #define CHUNK 64
 #define BUCKET_BYTES 32
-#define CALLS_MAX 64 /* that are being prepared by one function */
+#define CALLS_MAX 64 /* calls being prepared by one function */
 
 /* zend_array */
 #define TABLE_PACKED (1u << 2)
 #define TABLE_UNINITIALIZED (1u << 3)
 
-#define FUNCTION_FAKE_CLOSURE (1u << 23) /* variables are another function's */
+#define FUNCTION_FAKE_CLOSURE (1u << 23) /* its variables belong to another function */
 #define FIBER_STACK 16			 /* from its frame on: zend_fiber.vm_stack */
 #define STACK_PREVIOUS 16
 #define REFERENCE_VALUE 8
@@ -45,7 +45,7 @@ bool php_table_open(const struct php *php, uint64_t address, struct php_table *t
 	*table = (struct php_table){.data = head.data, .packed = head.flags & TABLE_PACKED};
 	if (head.flags & TABLE_UNINITIALIZED || !head.used)
 		head.used = 0;
-	/* Numbers stand before the data, as many as its mask, negated. */
+	/* Hash slots precede the data; their number is the negated mask. */
 	if (!(head.flags & TABLE_UNINITIALIZED))
 		table->block = head.data - (uint64_t)-head.mask * 4;
 	stride = table->packed ? PHP_ZVAL_BYTES : BUCKET_BYTES;
@@ -122,7 +122,7 @@ static int visit_variable(void *context, const struct php_value *value, uint64_t
 	return refer_value(context, value, key | PHP_NAME_VARIABLE, PHP_NO_INDEX);
 }
 
-/* With its data, which belongs to it. */
+/* Visits an array with its data, which are a part of it. */
 static int visit_table(const struct php *php, uint64_t address, php_visit_element *visit,
 		       const struct php_visitor *visitor)
 {
@@ -177,7 +177,7 @@ static int visit_generator(const struct php *php, uint64_t object,
 	return error || !frame ? error : php_visit_frame(php, frame, visitor, &previous);
 }
 
-/* One that is suspended has its frames; those of one that runs are the process's. */
+/* Visits a fiber: a suspended one contains its frames; those of a running one are the process's. */
 static int visit_fiber(const struct php *php, uint64_t object, const struct php_visitor *visitor)
 {
 	uint64_t place = object + php->layout->fiber_frame, at = php_word(php, place);
@@ -210,7 +210,7 @@ int php_visit_references(const struct php *php, const struct php_class *class, u
 		return visit_generator(php, object, visitor);
 	case PHP_KIND_FIBER:
 		return visit_fiber(php, object, visitor);
-	case PHP_KIND_WEAK_REFERENCE: /* it stands before the object */
+	case PHP_KIND_WEAK_REFERENCE: /* the reference precedes the object */
 		return visitor->weak ? visitor->weak(visitor->context, php_word(php, block)) : 0;
 	case PHP_KIND_WEAK_MAP:
 		return visit_table(php, block, visit_item, visitor);
@@ -240,7 +240,8 @@ static int visit_slots(const struct php *php, uint64_t place, uint64_t count, ui
 	return error;
 }
 
-/* Values in between that are still needed at the instruction that runs (zend_generators.c,
+/*
+ * Visits temporary values still needed at the current instruction (zend_generators.c,
  * zend_generator_cleanup_unfinished_execution(); zend_execute.c, zend_unfinished_execution_gc()).
  */
 static int visit_temporaries(const struct php *php, uint64_t frame, uint64_t function,
@@ -266,7 +267,7 @@ static int visit_temporaries(const struct php *php, uint64_t frame, uint64_t fun
 	return error;
 }
 
-/* Its object, and the closure that it is of. */
+/* Visits the object of a call, and its closure. */
 static int visit_call(const struct php *php, uint64_t frame, const struct php_visitor *visitor)
 {
 	struct php_value this = php_value_at(php, frame + FRAME_THIS);
@@ -281,7 +282,7 @@ static int visit_call(const struct php *php, uint64_t frame, const struct php_vi
 	return error;
 }
 
-/* Calls whose arguments it is still collecting. */
+/* Visits pending calls, whose arguments are being collected. */
 static int visit_pending(const struct php *php, uint64_t frame, const struct php_visitor *visitor)
 {
 	uint64_t call = php_word(php, frame + FRAME_CALL);
@@ -309,7 +310,7 @@ static int visit_variables(const struct php *php, uint64_t frame, uint64_t funct
 	uint32_t given = php_half(php, frame + FRAME_ARGUMENTS);
 	int error = 0;
 
-	/* Those of the main script are global ones. */
+	/* Variables of the main script are global. */
 	if (php_word(php, frame + FRAME_SYMBOLS) != php->globals + PHP_SYMBOLS)
 		error = visit_slots(php, frame + FRAME_SLOTS, count, names, 0, visitor);
 	if (!error && given > declared && given < PHP_COUNT_MAX)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Array buffers, Buffers among them: their bytes lie outside V8's heap, mostly in a block of
- * malloc's, which then belongs to the buffer. What stands in it is data: it holds no objects. It
- * may hold blocks of native code.
+ * Array buffers, including Buffers: their bytes lie outside V8's heap, mostly in a block of
+ * malloc's, which then belongs to the buffer. They are data, and hold no objects, but may hold
+ * blocks of native code.
  *
- * Several buffers may share one store, that of a SharedArrayBuffer: the first one has it. Small
- * arrays have their numbers in the heap, and no store.
+ * Several buffers may share one store, that of a SharedArrayBuffer, which is charged to the first.
+ * Small arrays have their numbers in the heap, and no store.
  */
 #include <errno.h>
 
@@ -13,7 +13,7 @@
 #include "heap/runtime/v8/v8.h"
 
 #define STORE_BYTES_MAX (1ull << 46)
-/* For a block that malloc gave for so many bytes: it is longer by so much at most, or by a part. */
+/* Most bytes by which a block of malloc's exceeds its store: absolute, or as a share. */
 #define SLACK_BYTES 32
 #define SLACK_SHARE 4
 #define PART_NAME "array buffers, outside the heap"
@@ -22,7 +22,7 @@ struct store {
 	uint64_t address, bytes;
 };
 
-/* False: it is none, or has none. */
+/* Reads the store of an array buffer; returns false for any other object, or if it has no store. */
 static bool read_store(struct v8 *v8, uint64_t object, struct store *store)
 {
 	if (!v8_place(v8, V8_TYPE_BUFFER) || !v8_is_type(v8, v8_map_of(v8, object), V8_TYPE_BUFFER))
@@ -61,8 +61,8 @@ int v8_find_external(struct v8 *v8, struct heap_sink *sink)
 			continue;
 		part.objects++;
 		part.bytes += store.bytes;
-		/* The buffer may be garbage, its store freed, and the block another one: it stays
-		 * as long as it is, and what stands in it still counts. */
+		/* The buffer may be garbage, its store freed, and the block reused: its size is
+		 * kept, and its words count. */
 		if (is_block(sink, &store) && heap_sink_part(sink, i, store.address, 0, true))
 			sink->whats[heap_sink_node(sink, store.address)] |= NODE_NATIVE;
 	}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Functions by the place in the source that made them.
+ * Functions by their place in the source.
  *
- * A closure leads to a SharedFunctionInfo, that to its script and, by a ScopeInfo or by what stands
- * in its place until it is compiled (UncompiledData), to where in the script it begins. Of the
- * source only the ends of lines are looked for (src/objects/scope-info.tq, script.tq).
+ * A closure leads to a SharedFunctionInfo, which leads to its script and, by a ScopeInfo or, until
+ * it is compiled, by the UncompiledData in its place, to its position in the script. Of the source,
+ * only the ends of lines are searched (src/objects/scope-info.tq, script.tq).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "heap/runtime/v8/v8.h"
 
-#define CLOSURES_MIN 10 /* of one place: fewer are called Function alone */
+#define CLOSURES_MIN 10 /* from one place: fewer are named Function without a place */
 #define CHUNK_BYTES 4096u
 #define SCOPE_TAIL_WORDS 10
 #define KIND_SHIFT 60	 /* above any address */
@@ -104,7 +104,8 @@ static uint64_t script_of(struct v8 *v8, uint64_t shared)
 		       : 0;
 }
 
-/* "server.js", "mem/index.js", "node:internal/timers"; false: it has none. */
+/* Writes the name of a script, "server.js", "mem/index.js" or "node:internal/timers"; returns false
+ * if it has none. */
 static bool script_name(struct v8 *v8, uint64_t script, char name[V8_NAME_BYTES])
 {
 	char text[V8_NAME_BYTES];
@@ -131,7 +132,7 @@ bool v8_is_named(const struct v8 *v8, const struct v8_map *map, const char *name
 	       !strncmp(v8->types[map->type].name, name, strlen(name));
 }
 
-/* V8 has them itself once an exception had a stack. */
+/* Takes the line ends that V8 keeps once an exception needed a stack trace. */
 static int take_line_ends(struct v8 *v8, uint64_t ends, struct v8_script *script)
 {
 	uint64_t count = v8_number(v8_field(v8, ends, v8_place(v8, V8_ARRAY_LENGTH)));
@@ -163,7 +164,7 @@ static int scan_chunk(struct v8_script *script, const unsigned char *bytes, uint
 	return error;
 }
 
-/* A concatenation with joined parts has all text in the first one. */
+/* A flattened concatenation has all text in its first part. */
 static int find_line_ends(struct v8 *v8, uint64_t source, struct v8_script *script)
 {
 	struct v8_text_place text;
@@ -187,7 +188,7 @@ static int find_line_ends(struct v8 *v8, uint64_t source, struct v8_script *scri
 	return error;
 }
 
-/* NULL: no memory. */
+/* Returns the script at an address; NULL: out of memory. */
 static const struct v8_script *read_script(struct v8 *v8, uint64_t address)
 {
 	uint64_t *slot = hash_put(&v8->script_index, address, NULL), ends;
@@ -210,7 +211,7 @@ static const struct v8_script *read_script(struct v8 *v8, uint64_t address)
 	return script;
 }
 
-/* From 1 on; 0: not known. */
+/* Returns a line number, from 1 on; 0: unknown. */
 static uint32_t line_at(const struct v8_script *script, uint32_t position)
 {
 	size_t before = SORTED_BEFORE(end, script->ends.items, script->ends.count, *end < position);
@@ -225,12 +226,12 @@ static bool is_number(uint64_t word)
 	return !(uint32_t)word && word >> 32 < INT32_MAX;
 }
 
-/* Two numbers, behind which there is an outer scope or the next object. */
+/* Finds the two numbers of a position, which precede an outer scope or the next object. */
 static bool scope_position(struct v8 *v8, uint64_t scope, uint32_t *position)
 {
 	uint64_t words[SCOPE_TAIL_WORDS + 2], first = v8_scope_tail(v8, scope);
 
-	/* From 13 on they stand before the variables. */
+	/* Since 13 they precede the variables. */
 	if (v8_place(v8, V8_SCOPE_FIRST) >= SCOPE_FIRST_WITH_POSITION)
 		first = v8_place(v8, V8_SCOPE_FIRST) - 2;
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
@@ -250,7 +251,7 @@ static bool scope_position(struct v8 *v8, uint64_t scope, uint32_t *position)
 	return false;
 }
 
-/* The position of a function that is not compiled yet, or no more. */
+/* Finds the position of a function that is not compiled yet, or not any more. */
 static bool uncompiled_position(struct v8 *v8, uint64_t shared, uint32_t *position)
 {
 	for (uint64_t at = 8; v8_place(v8, V8_UNCOMPILED_START) && at < 64; at += 8) {
@@ -326,7 +327,8 @@ bool v8_place_text(struct v8 *v8, uint64_t shared, char text[V8_PLACE_BYTES])
 	return true;
 }
 
-/* "Function onData server.js:17"; false: its script is not known. */
+/* Writes the class name of a place, "Function onData server.js:17"; returns false if its script is
+ * unknown. */
 static bool place_name(struct v8 *v8, const struct v8_code_place *place,
 		       char name[V8_PLACE_BYTES + 64])
 {
@@ -346,8 +348,8 @@ static bool place_name(struct v8 *v8, const struct v8_code_place *place,
 	return true;
 }
 
-/* The class that nodes of a place get: one of its own, that of a place with the same name, or that
- * of all functions. */
+/* Returns in *number the class for nodes of a place: a new one, that of a place with the same name,
+ * or that of all functions. */
 static int settle_place(struct v8 *v8, struct heap_sink *sink, const struct v8_code_place *place,
 			uint32_t *number)
 {

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Handles that native code has of objects. Those for longer stand in blocks of 256 nodes of four
- * words (src/handles/global-handles.cc: NodeBlock, Node): the object, then, at the same places from
- * V8 10 to 13, the node's index in its block, a byte, and flags, of which two bits say what it is:
- * free, strong, weak, or about to be told. Only a strong one holds its object; weak are all of
- * node's that wrap an object of its own.
+ * Handles through which native code refers to objects. Global handles are in blocks of 256 nodes of
+ * four words (src/handles/global-handles.cc: NodeBlock, Node): the object, then, at the same
+ * offsets from V8 10 to 13, the node's index in its block, a byte, and flags, two bits of which
+ * have the state: free, strong, weak, or pending a callback. Only a strong one holds its object;
+ * all handles of node's wrapper objects are weak.
  *
- * That a block is one is proved by its 256 indexes. Native objects point to their handles, and so
- * into blocks with those of others: each handle is a root, and no pointer leads to a block. Nor
- * does one to the isolate or to the data that the embedder has with a context (its environment):
- * native objects have pointers to them as well, and they lead to everything.
+ * A block is recognised by its 256 indexes. Native objects point to their handles, and thus into
+ * blocks that they share: each handle is a root, and pointers to a block are ignored. So are
+ * pointers to the isolate and to the embedder's data of a context (its environment): native objects
+ * point to them as well, and they lead to everything.
  *
- * V8 moves objects, so that other native memory does not refer to them: what looks like a pointer
- * there was in the memory before (nodes of tables, zones, objects of C++), or holds nothing, as the
- * tables by which V8 finds the code for an access (src/ic/stub-cache.h), which each collection of
- * the whole heap empties. But for the isolate itself, and two other kinds of blocks, by their
- * sizes: of handles of functions that run, and of those that are never freed (EternalHandles). Of
- * the former the isolate has the next free place and how far it may go (src/handles/handles.h:
- * HandleScopeData): what lies behind that place is left over. So is all of a block that is spare
- * (src/api/api.h: HandleScopeImplementer): the isolate leads to a structure with a vector of those
- * in use (src/utils/detachable-vector.h: where it is, for how many, how many there are), of which
- * the last one has the next free place. Spare are those behind them, and one of the structure's
- * own.
+ * V8 moves objects, so that other native memory does not refer to them: apparent pointers there are
+ * stale (nodes of tables, zones, objects of C++), or hold nothing, such as the tables by which V8
+ * finds the code for an access (src/ic/stub-cache.h), which each full collection empties. The
+ * exceptions are the isolate itself, and two kinds of blocks, recognised by size: handles of
+ * running functions, and handles that are never freed (EternalHandles). For the former, the isolate
+ * has the next free place and its limit (src/handles/handles.h: HandleScopeData): words behind that
+ * place are stale. So are all words of a spare block (src/api/api.h: HandleScopeImplementer): the
+ * isolate leads to a structure with a vector of the blocks in use (src/utils/detachable-vector.h:
+ * address, capacity, size), the last of which has the next free place. Spare blocks follow these in
+ * the vector; one more is a member of the structure.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -53,7 +52,7 @@ static bool is_block(const unsigned char *bytes)
 #define SCOPE_BYTES (1022u * 8u)
 #define LEVELS_MAX 65535u
 #define SPARES_MAX 64u
-/* Limits of the structure that has them, and of its vector. */
+/* Limits of HandleScopeImplementer, and of its vector. */
 #define IMPLEMENTER_BYTES_MAX 512u
 #define ENTRIES_MAX 512u
 #define ETERNAL_BYTES (256u * 8u)
@@ -63,7 +62,7 @@ static bool is_block(const unsigned char *bytes)
 #define ISOLATE_BYTES_MIN (16u << 10)
 #define ISOLATE_BYTES_MAX (1u << 20)
 
-/* The nodes with a heap in them. 0 or -ENOMEM. */
+/* Finds the nodes that contain a heap. 0 or -ENOMEM. */
 static int find_isolates(const struct v8 *v8, const struct heap_sink *sink, struct hash *isolates)
 {
 	for (size_t i = 0; i < v8->chunks.count; i++) {
@@ -92,7 +91,7 @@ static uint64_t word_at(const unsigned char *bytes, size_t offset)
 	return word;
 }
 
-/* "handle of Session" */
+/* Adds a root "handle of Session". */
 static int add_handle(struct heap_sink *sink, uint64_t object)
 {
 	uint32_t node = v8_is_object(object) ? heap_sink_node(sink, object - V8_TAG) : BLOCK_NONE;
@@ -106,8 +105,7 @@ static int add_handle(struct heap_sink *sink, uint64_t object)
 	return heap_sink_own_root(sink, V8_KEY, name, object - V8_TAG);
 }
 
-/* Each handle is a root of its own. What native code will be told the end of an object by is its
- * parameter. */
+/* Makes each handle a separate root, and the parameter of a weak handle's callback, too. */
 static int add_handles(struct heap_sink *sink, uint32_t block, const unsigned char *bytes)
 {
 	uint64_t start = sink->starts[block];
@@ -128,7 +126,7 @@ static int add_handles(struct heap_sink *sink, uint32_t block, const unsigned ch
 	return error;
 }
 
-/* The block of handles that an address lies in, or that ends there; BLOCK_NONE: there is none. */
+/* Returns the block of handles that contains an address, or ends at it; BLOCK_NONE: none. */
 static uint32_t scope_block(const struct heap_sink *sink, uint64_t address)
 {
 	uint32_t node = heap_sink_node(sink, address);
@@ -139,13 +137,14 @@ static uint32_t scope_block(const struct heap_sink *sink, uint64_t address)
 		       : BLOCK_NONE;
 }
 
-/* Numbers of scopes, and of those that are sealed: two of 32 bits. */
+/* Returns whether a word has the levels of scopes, and of sealed scopes: two numbers of 32 bits. */
 static bool are_levels(uint64_t word)
 {
 	return (word & UINT32_MAX) <= LEVELS_MAX && word >> 32 <= LEVELS_MAX;
 }
 
-/* A sealed scope has the next place as its limit. *last: the block that it is in. */
+/* Claims the free rest of the block in use; in a sealed scope, the limit equals the next place.
+ * *last: start of this block. */
 static int claim_scope(struct v8 *v8, struct heap_sink *sink, uint32_t isolate, uint64_t *last)
 {
 	uint64_t size = MIN(sink->sizes[isolate], ISOLATE_BYTES_MAX);
@@ -167,7 +166,7 @@ static int claim_scope(struct v8 *v8, struct heap_sink *sink, uint32_t isolate, 
 	return 0;
 }
 
-/* Starts of spare blocks, each once. */
+/* Starts of spare blocks, without duplicates. */
 struct spares {
 	uint64_t starts[SPARES_MAX];
 	size_t count;
@@ -197,7 +196,8 @@ static void add_spare(const struct heap_sink *sink, uint64_t address, const uint
 		spares->starts[spares->count++] = address;
 }
 
-/* Whether three words describe the vector of the blocks in use, the last one of which is `last`. */
+/* Returns whether three words describe the vector of blocks in use, the last one of which is
+ * `last`. */
 static bool read_vector(struct v8 *v8, const struct heap_sink *sink, const uint64_t *words,
 			uint64_t last, uint64_t *entries)
 {
@@ -216,7 +216,7 @@ static bool read_vector(struct v8 *v8, const struct heap_sink *sink, const uint6
 	return true;
 }
 
-/* True: it is the structure. */
+/* Finds spare blocks; returns whether the node is HandleScopeImplementer. */
 static bool find_spares(struct v8 *v8, const struct heap_sink *sink, uint32_t node, uint64_t last,
 			struct spares *spares)
 {
@@ -266,7 +266,7 @@ static int claim_scopes(struct v8 *v8, struct heap_sink *sink)
 		uint64_t heap = v8->chunks.items[i].heap, block = 0;
 		uint32_t isolate = heap_sink_node(sink, heap);
 
-		/* Those of a heap mostly stand together. */
+		/* Chunks of a heap are mostly adjacent. */
 		if (!heap || heap == last || isolate == BLOCK_NONE ||
 		    sink->whats[isolate] != NODE_PLAIN)
 			continue;
@@ -278,7 +278,7 @@ static int claim_scopes(struct v8 *v8, struct heap_sink *sink)
 	return error;
 }
 
-/* *proved: whether they are handles. */
+/* Claims a block; *proved: whether it contains handles. */
 static int claim_handles(struct v8 *v8, struct heap_sink *sink, uint32_t node, bool *proved)
 {
 	unsigned char bytes[NODES * NODE_BYTES];
@@ -289,8 +289,8 @@ static int claim_handles(struct v8 *v8, struct heap_sink *sink, uint32_t node, b
 	return *proved ? add_handles(sink, node, bytes) : 0;
 }
 
-/* The words of blocks lead to no objects, but to blocks. `handles` are none of them: nodes,
- * ascending. */
+/* Claims all other blocks: their words lead to blocks, but to no objects. `handles`: nodes of
+ * handles, ascending, which are left out. */
 static int claim_others(struct v8 *v8, struct heap_sink *sink, const uint32_t *handles,
 			size_t count)
 {
@@ -308,7 +308,7 @@ static int claim_others(struct v8 *v8, struct heap_sink *sink, const uint32_t *h
 	return error;
 }
 
-/* Every object of native code leads to it. */
+/* Sets isolates apart: every native object points to its isolate. */
 static int add_isolates(const struct v8 *v8, struct heap_sink *sink)
 {
 	_cleanup_(hash_free) struct hash isolates = {0};
@@ -340,7 +340,7 @@ int v8_claim_native(struct v8 *v8, struct heap_sink *sink)
 		else if (proved)
 			error = -ENOMEM;
 	}
-	/* Else those of this version look otherwise. */
+	/* Without handles, this version has another format. */
 	if (!error && handles.count)
 		error = claim_others(v8, sink, handles.items, handles.count);
 	vec_free(&handles);

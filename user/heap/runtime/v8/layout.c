@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * V8's description of itself, and where its heap is.
+ * V8's description of itself, and the location of its heap.
  *
- * A chunk of the heap begins with where its objects lie, the heap, and the space that owns it,
- * which leads back to the heap (src/heap/basic-memory-chunk.h, base-space.h). Areas for objects to
- * come are three words each, start, top and limit, near the heap or in its spaces
- * (linear-allocation-area.h); the young generation's pages in use are a list
- * (semi-space: new-spaces.h).
+ * The header of a chunk has the bounds of its objects, the heap, and the space that owns it, which
+ * leads back to the heap (src/heap/basic-memory-chunk.h, base-space.h). Allocation areas are three
+ * words each, start, top and limit, near the heap or in its spaces (linear-allocation-area.h); the
+ * young generation's pages in use are a list (semi-space: new-spaces.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,20 +20,20 @@
 #define TYPE_PREFIX PREFIX "type_"
 
 #define CHUNK_BYTES_MAX (1ull << 40)
-#define FIRST_CHUNKS 8 /* of a mapping, which are tried for one of a heap */
+#define FIRST_CHUNKS 8 /* candidates per mapping */
 #define READ_ONLY_BYTES_MAX (16ull << 20)
 #define AREA_OFFSET_MAX (64ull << 10)
 
 #define SPACE_HEAP 8 /* BaseSpace::heap_ */
 #define SPACE_BYTES 512
-/* The areas are in IsolateData, some way before the heap in the isolate. */
+/* The areas are in IsolateData, within this distance before the heap in the isolate. */
 #define ISOLATE_BEFORE (128ull << 10)
 #define HEAP_BYTES 8192 /* of the heap itself, with its allocators */
 #define AREA_WORDS 3
 
 struct v8_chunk_layout {
 	const char *versions;
-	bool apart; /* the header is elsewhere: behind the flags stands where */
+	bool apart; /* the header is elsewhere: its address follows the flags */
 	uint16_t self, size, flags, heap, start, end, owner;
 };
 
@@ -53,7 +52,7 @@ static const struct v8_chunk_layout layouts[] = {
 #define LINKS_END 512
 
 static const struct {
-	const char *name; /* after the prefix; of a member, with a type behind it */
+	const char *name; /* without the prefix; for a member, also without the type behind it */
 	bool required;
 	int32_t otherwise;
 } places[] = {
@@ -167,7 +166,7 @@ static enum v8_kind kind_named(const char *name, size_t length, bool *known)
 	return V8_WORDS;
 }
 
-/* A constant of 0 lies in memory that was maybe never touched. */
+/* Reads a constant; untouched memory reads as 0. */
 static int32_t constant_at(struct v8 *v8, uint64_t address)
 {
 	int32_t number;
@@ -217,7 +216,7 @@ static void note_type(struct v8 *v8, const char *name, int32_t number)
 		v8->first_receiver = (uint16_t)number;
 }
 
-/* How the types of members are written depends on the version. */
+/* The spelling of the types of members depends on the version. */
 static bool is_name(const char *name, const char *wanted)
 {
 	size_t length = strlen(wanted);
@@ -235,7 +234,7 @@ static void note_place(struct v8 *v8, const char *name, int32_t number, bool *fo
 	}
 }
 
-/* Whether all that is needed is there. */
+/* Reads the constants; returns whether all required ones are present. */
 static bool read_constants(struct v8 *v8, const struct data_module *module)
 {
 	const struct symbol_table *table = &module->image->table;
@@ -350,7 +349,7 @@ static uint64_t header_word(const struct header *header, uint16_t offset)
 	return header->words[offset / 8];
 }
 
-/* Where its objects lie fits the chunk. */
+/* Returns whether the bounds of its objects fit the chunk. */
 static bool is_chunk(const struct v8_chunk *chunk)
 {
 	return chunk->size >= MEMORY_PAGE && chunk->size <= CHUNK_BYTES_MAX &&
@@ -359,7 +358,7 @@ static bool is_chunk(const struct v8_chunk *chunk)
 	       !((chunk->start | chunk->end) & 7);
 }
 
-/* That is one of a heap's, and proves it. */
+/* Returns whether a chunk belongs to a heap whose space leads back to it. */
 static bool is_owned(struct v8 *v8, const struct v8_chunk_layout *layout,
 		     const struct v8_chunk *chunk, const struct header *header)
 {
@@ -369,8 +368,9 @@ static bool is_owned(struct v8 *v8, const struct v8_chunk_layout *layout,
 }
 
 /*
- * Read-only: nothing owns it. The map of its first object's map is the map of maps, its own. From
- * 14.6 on there are several such chunks, and the maps are in the first one.
+ * Returns whether a chunk is read-only: it has no owner, and the map of its first object's map is
+ * the map of maps, which is its own map. Since 14.6 there are several such chunks; the maps are in
+ * the first one.
  */
 static bool is_read_only(struct v8 *v8, struct v8_chunk *chunk)
 {
@@ -408,13 +408,13 @@ static bool read_chunk(struct v8 *v8, const struct v8_chunk_layout *layout, uint
 				   .flags = layout->apart ? words[0]
 							  : header_word(&header, layout->flags)};
 	chunk->limit = chunk->end;
-	/* A read-only one does not always have it. */
+	/* A read-only chunk may have no size. */
 	if (!chunk->size && chunk->end > base)
 		chunk->size = chunk->end - base;
 	return is_chunk(chunk) && (is_owned(v8, layout, chunk, &header) || is_read_only(v8, chunk));
 }
 
-/* `step`: between two places where one may begin. */
+/* Scans a mapping for chunks, `step` bytes apart. */
 static int scan_mapping(struct v8 *v8, const struct v8_chunk_layout *layout,
 			const struct mapping *mapping, uint64_t step)
 {
@@ -454,7 +454,7 @@ static int scan_all(struct v8 *v8, const struct v8_chunk_layout *layout, uint64_
 	return error;
 }
 
-/* Chunks that are so by a layout; 0: it is not that of this heap. */
+/* Counts the chunks that are valid by a layout; *owned 0: not the layout of this heap. */
 static int scan(struct v8 *v8, const struct v8_chunk_layout *layout, size_t *owned)
 {
 	int error = scan_all(v8, layout, V8_PAGE);
@@ -465,7 +465,7 @@ static int scan(struct v8 *v8, const struct v8_chunk_layout *layout, size_t *own
 	return error;
 }
 
-/* Exactly one layout proves itself. */
+/* Exactly one layout must match. */
 int v8_find_layout(struct v8 *v8, const char **why)
 {
 	size_t owned, matching = 0;
@@ -493,7 +493,7 @@ const struct v8_chunk *v8_chunk_at(const struct v8 *v8, uint64_t address)
 	return chunk && address - chunk->base < chunk->size ? chunk : NULL;
 }
 
-/* Areas for objects to come. */
+/* Allocation areas. */
 
 static bool is_area(const struct v8 *v8, const uint64_t words[AREA_WORDS])
 {
@@ -533,7 +533,7 @@ static int compare_areas(const void *left_pointer, const void *right_pointer)
 	return left->top < right->top ? -1 : left->top > right->top;
 }
 
-/* The areas of all heaps and spaces, each once. */
+/* Finds the allocation areas of all heaps and spaces, without duplicates. */
 static int find_areas(struct v8 *v8)
 {
 	_cleanup_(hash_free) struct hash seen = {0};
@@ -560,16 +560,16 @@ static int find_areas(struct v8 *v8)
 	return error;
 }
 
-/* The young generation: of the half in use, the pages in the order of its list have objects up to
- * the one that is being filled; the other half has none. */
+/* The young generation: in the half in use, pages contain objects in the order of its list, up to
+ * the one being filled; the other half is empty. */
 
 static void close_chunk(struct v8 *v8, const struct v8_chunk *chunk)
 {
 	v8->chunks.items[chunk - v8->chunks.items].limit = chunk->start;
 }
 
-/* The chunk behind one in the list of its space, by two words that lead to each other
- * (heap/list.h); where they are depends on the version: *place in its header. */
+/* Returns the next chunk in the list of a space, by two words that point to each other
+ * (heap/list.h); their offset in the header, *place, depends on the version. */
 static const struct v8_chunk *behind(struct v8 *v8, const struct v8_chunk *chunk, uint64_t *place)
 {
 	for (uint64_t at = HEADER_BYTES; at < LINKS_END; at += 8) {
@@ -606,8 +606,8 @@ static bool is_linked(struct v8 *v8, const struct v8_chunk *chunk, uint64_t plac
 }
 
 /*
- * What a collection has moved elsewhere stays behind in chunks that wait to be freed: they have
- * left the list of their space, in which others are. 0 or -ENOMEM.
+ * Empties chunks that wait to be freed: a collection has moved their objects, and they have left
+ * the list of their space. 0 or -ENOMEM.
  */
 static int close_left(struct v8 *v8)
 {
@@ -673,7 +673,7 @@ static const struct v8_chunk_layout *layout_at(struct v8 *v8, uint64_t base, str
 	return NULL;
 }
 
-/* Of a heap, near the beginning of a mapping. */
+/* Finds a heap's first chunk near the start of a mapping; returns its layout. */
 static const struct v8_chunk_layout *find_first(struct v8 *v8, struct v8_chunk *chunk)
 {
 	const struct maps *maps = v8->memory->maps;
@@ -731,7 +731,7 @@ int v8_sample_chunks(struct v8 *v8, uint64_t *step, const char **why)
 	return scan_all(v8, v8->layout, *step);
 }
 
-/* The map with a type in a read-only chunk, tagged; 0: none. */
+/* Returns the map of a type in a read-only chunk, tagged; 0: none. */
 static uint64_t find_map(struct v8 *v8, const struct v8_chunk *chunk, uint16_t type)
 {
 	for (uint64_t at = chunk->start; at + 8 <= chunk->end; at += 8) {
@@ -777,7 +777,7 @@ uint64_t v8_map_of_kind(struct v8 *v8, enum v8_kind kind)
 	return found;
 }
 
-/* An object that is larger than a chunk begins in its first part. */
+/* A large object begins in the first V8_PAGE of its chunk. */
 bool v8_has_chunk(struct v8 *v8, uint64_t address)
 {
 	uint64_t base = address & ~(V8_PAGE - 1), *slot;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Listeners of EventEmitters: an emitter has them under `_events`, by the name of the event: a
- * function, or an array of some (lib/events.js). What once() adds is a bound function, of which
- * `listener` is the one that was passed.
+ * Listeners of EventEmitters: an emitter keeps them in `_events`, by the name of the event: a
+ * function, or an array of functions (lib/events.js). once() adds a bound function, whose
+ * `listener` is the function passed by the program.
  *
- * Where one emitter has many for one event, the head of the report names them: most likely they are
- * added again and again, and never removed.
+ * If one emitter has many listeners for one event, the head of the report names them: most likely
+ * they are added repeatedly, and never removed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,13 +17,13 @@
 #define CROWD_MIN 50	      /* node itself warns of more than ten */
 #define ARRAY_OF_JS_LENGTH 24 /* JSArray::length, behind the header of an object */
 
-/* Those of one event, of one emitter. */
+/* The listeners of one emitter for one event. */
 struct crowd {
 	struct v8 *v8;
 	struct heap_sink *sink;
 	struct hash shared; /* SharedFunctionInfo, tagged -> how many functions are of it */
 	uint64_t first, handler;
-	uint32_t count, same; /* listeners, and how many of them are of that handler */
+	uint32_t count, same; /* listeners; those with the most frequent handler */
 };
 
 static uint64_t listener_of(struct v8 *v8, uint64_t word)
@@ -52,7 +52,7 @@ static int add_listener(struct crowd *crowd, uint64_t word)
 	return 0;
 }
 
-/* Keeps the largest. */
+/* Keeps the largest crowds in the report. */
 static int keep(struct crowd *crowd, const char *event, const char *emitter)
 {
 	struct walk_report *report = &crowd->sink->reports.items[crowd->v8->report];
@@ -77,7 +77,7 @@ static int keep(struct crowd *crowd, const char *event, const char *emitter)
 	return 0;
 }
 
-/* The value under the name of an event. */
+/* Counts the listeners in the value of an event. */
 static int count_listeners(struct v8 *v8, struct heap_sink *sink, uint64_t listeners,
 			   const char *event, const char *emitter)
 {
@@ -105,7 +105,7 @@ static int count_listeners(struct v8 *v8, struct heap_sink *sink, uint64_t liste
 	return error;
 }
 
-/* Behind each name in a dictionary is what listens. */
+/* Counts the listeners in a dictionary, where the value follows the name. */
 static int count_in_table(struct v8 *v8, struct heap_sink *sink, uint64_t events,
 			  const char *emitter)
 {
@@ -171,7 +171,7 @@ int v8_find_events(struct v8 *v8, struct heap_sink *sink, uint32_t node)
 		return 0;
 	place = (size_t)(map - v8->maps.items);
 	error = v8_describe(v8, sink, place);
-	/* The list may move while others are looked up. */
+	/* The list may be reallocated while other maps are looked up. */
 	described = v8->maps.items[place];
 	return error || !described.events.label
 		       ? error

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Maps (hidden classes) and names. A map's own map is the map of maps, which proves that it is one.
- * An object's class is the function that made it: its map's constructor, behind a chain of maps
- * from which that one was derived; of a class with `extends`, the constructor of its prototype
+ * Maps (hidden classes) and names. A map's own map is the map of maps, which proves that it is a
+ * map. An object's class is its constructor function: its map's constructor, behind the chain of
+ * maps that it was derived from; for a class with `extends`, the constructor of its prototype
  * (JSReceiver::GetConstructorName).
  *
- * Names are identifiers of the program. Keys of objects that are dictionaries may be data, and are
- * not read.
+ * Names are identifiers of the program. Keys of objects in dictionary mode may be data, and are not
+ * read.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "heap/runtime/v8/v8.h"
 
-#define MAPS_MIN (1u << 22) /* that are believed, whatever memory there is */
+#define MAPS_MIN (1u << 22) /* accepted for any size of memory */
 #define MAP_BYTES 64	    /* at least */
 #define NOT_MAPS_MAX (1u << 20)
 #define NO_MAP UINT64_MAX
@@ -26,7 +26,7 @@
 #define SCOPE_WORDS_MAX 16
 #define LOCALS_INLINE_MAX 75 /* ScopeInfo: kScopeInfoMaxInlinedLocalNamesSize */
 
-#define TARGET_IS_BASE 1u /* of bit_field2 */
+#define TARGET_IS_BASE 1u /* in bit_field2 */
 
 uint64_t v8_field(struct v8 *v8, uint64_t object, uint64_t offset)
 {
@@ -71,8 +71,8 @@ static uint32_t map_bits(struct v8 *v8, uint64_t map)
 		       : bits;
 }
 
-/* Among objects of the program, functions follow JSFunction up to the next type that has a name:
- * in V8 10 those of generators, of which the first one has none. */
+/* Returns whether a type is a function: among the program's objects, functions follow JSFunction up
+ * to the next named type; in V8 10 that is the generators' second type. */
 static bool is_function_type(const struct v8 *v8, uint16_t type)
 {
 	uint64_t first = v8_place(v8, V8_TYPE_FUNCTION);
@@ -108,12 +108,13 @@ static struct v8_map *add_map(struct v8 *v8, uint64_t address)
 	map->is_receiver = map->type >= v8->first_receiver;
 	map->is_function = is_function_type(v8, map->type);
 	map->is_dictionary = bits >> (v8_place(v8, V8_DICTIONARY_SHIFT) & 31) & 1;
-	/* The bit before it. */
+	/* The bit below the one for dictionaries. */
 	map->is_prototype = bits >> ((v8_place(v8, V8_DICTIONARY_SHIFT) - 1) & 31) & 1;
 	return map;
 }
 
-/* Maps that overlap would take more memory here than they have there. */
+/* Returns whether another map is plausible: overlapping maps would take more memory here than in
+ * the target. */
 static bool may_be_more(struct v8 *v8)
 {
 	if (v8->maps.count < MAPS_MIN + v8->memory->occupied / MAP_BYTES)
@@ -189,7 +190,7 @@ static bool add_characters(struct v8 *v8, struct text *text, uint64_t string, bo
 	return true;
 }
 
-/* ASCII alone; false: it is longer, or another kind of text. */
+/* Reads ASCII text; returns false if it is too long, or another kind of text. */
 static bool read_text(struct v8 *v8, uint64_t string, struct text *text, uint32_t depth)
 {
 	const struct v8_map *map = v8_map_of(v8, string);
@@ -222,7 +223,7 @@ bool v8_is_text(struct v8 *v8, uint64_t word)
 	return is_string(v8, v8_map_of(v8, word));
 }
 
-/* Parts that were joined have all characters in the first one. */
+/* A flattened concatenation has all characters in its first part. */
 bool v8_text_place(struct v8 *v8, uint64_t string, struct v8_text_place *place)
 {
 	for (uint32_t i = 0; i < CONS_DEPTH_MAX; i++) {
@@ -251,7 +252,7 @@ bool v8_text_place(struct v8 *v8, uint64_t string, struct v8_text_place *place)
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$#"
 
-/* `more`: characters that it may have besides. */
+/* Reads a name; `more`: additional valid characters. */
 static bool read_name(struct v8 *v8, uint64_t string, const char *more, char name[V8_NAME_BYTES])
 {
 	struct text text = {name, V8_NAME_BYTES, 0};
@@ -272,10 +273,10 @@ bool v8_identifier(struct v8 *v8, uint64_t string, char name[V8_NAME_BYTES])
 	return read_name(v8, string, "", name);
 }
 
-/* Names have a hash and flags of 32 bits before that: src/objects/name.tq. */
+/* Offset of a symbol's description, behind hash and flags of 32 bits: src/objects/name.tq. */
 #define SYMBOL_DESCRIPTION 16
 
-/* What a property is called: by its name, or as "[description]" by a symbol's. */
+/* Writes a property's name, or "[description]" for a symbol. */
 static bool read_key(struct v8 *v8, uint64_t key, char name[V8_NAME_BYTES])
 {
 	const struct v8_map *map = v8_map_of(v8, key);
@@ -291,7 +292,7 @@ static bool read_key(struct v8 *v8, uint64_t key, char name[V8_NAME_BYTES])
 	return true;
 }
 
-/* Also "get size", "Foo.bar" as V8 calls functions. */
+/* Reads a function's name, including V8's forms "get size" and "Foo.bar". */
 static bool read_function_name(struct v8 *v8, uint64_t string, char name[V8_NAME_BYTES])
 {
 	return read_name(v8, string, ". ", name);
@@ -317,8 +318,8 @@ uint64_t v8_scope_tail(struct v8 *v8, uint64_t scope)
 	       (locals < LOCALS_INLINE_MAX ? 2 * locals : 1 + locals);
 }
 
-/* Behind the names of variables, or a table of them, and what is known of each: the first text is
- * the name of the function, or one that was inferred. */
+/* Writes the function name of a scope: the first text behind the names of variables, or their
+ * table, and their details; it may be inferred. */
 static void scope_function_name(struct v8 *v8, uint64_t scope, char name[V8_NAME_BYTES])
 {
 	uint64_t first = v8_scope_tail(v8, scope);
@@ -326,7 +327,7 @@ static void scope_function_name(struct v8 *v8, uint64_t scope, char name[V8_NAME
 	for (uint32_t i = 0; i < SCOPE_WORDS_MAX; i++) {
 		uint64_t word = scope_field(v8, scope, first + i);
 
-		/* The next object. */
+		/* The next object begins here. */
 		if (v8_map_at(v8, word))
 			return;
 		if (is_string(v8, v8_map_of(v8, word))) {
@@ -349,7 +350,7 @@ bool v8_variable_name(struct v8 *v8, uint64_t scope, uint64_t n, char name[V8_NA
 	return v8_identifier(v8, scope_field(v8, scope, v8_place(v8, V8_SCOPE_FIRST) + n), name);
 }
 
-/* "" if it has none. */
+/* Writes a function's name; "" if it has none. */
 static void v8_function_name(struct v8 *v8, uint64_t function, char name[V8_NAME_BYTES])
 {
 	v8_shared_name(v8, v8_field(v8, function, v8_place(v8, V8_FUNCTION_SHARED)), name);
@@ -381,7 +382,7 @@ static bool is_function(struct v8 *v8, uint64_t object)
 struct descriptor {
 	uint64_t key, value;
 	uint32_t index;
-	bool in_object; /* its value is a field of objects; else `value` itself */
+	bool in_object; /* the value is a field of objects; otherwise `value` itself */
 };
 
 static uint32_t count_descriptors(struct v8 *v8, uint64_t map)
@@ -412,7 +413,7 @@ static bool read_descriptor(struct v8 *v8, uint64_t map, uint32_t i, struct desc
 	return true;
 }
 
-/* Where a property that is a field has its value. */
+/* Returns the place of a field property's value. */
 static struct v8_property place_property(const struct v8 *v8, const struct v8_map *map,
 					 uint32_t index)
 {
@@ -450,7 +451,7 @@ static bool is_named(struct v8 *v8, uint64_t string, const char *name)
 	return v8_identifier(v8, string, text) && !strcmp(text, name);
 }
 
-/* The value in a dictionary, the word behind the key. */
+/* Returns a value in a dictionary, which follows the key. */
 static uint64_t find_in_dictionary(struct v8 *v8, uint64_t object, const char *name)
 {
 	uint64_t table = v8_field(v8, object, v8_place(v8, V8_OBJECT_PROPERTIES));
@@ -488,7 +489,7 @@ uint64_t v8_property(struct v8 *v8, uint64_t object, const char *name)
 	return 0;
 }
 
-/* A name is good once, so that other objects' properties with it share a label. */
+/* Adds a property; names are interned, so that equal ones share a label. */
 static int add_property(struct v8 *v8, struct heap_sink *sink, struct v8_map *map,
 			const struct descriptor *descriptor)
 {
@@ -551,14 +552,14 @@ int v8_describe(struct v8 *v8, struct heap_sink *sink, size_t place)
 		error = add_property(v8, sink, &map, &descriptor);
 	}
 	sort_properties(&map);
-	/* Others may have been added meanwhile. */
+	/* The list may have been reallocated meanwhile. */
 	v8->maps.items[place] = map;
 	return error;
 }
 
 /* Classes. */
 
-/* The function that made an object with a map; 0: none. */
+/* Returns the constructor of objects with a map; 0: none. */
 static uint64_t constructor_of(struct v8 *v8, uint64_t map)
 {
 	uint64_t word = target_word(v8->memory, map + v8_place(v8, V8_MAP_CONSTRUCTOR));
@@ -585,7 +586,7 @@ static void receiver_name(struct v8 *v8, const struct v8_map *map, char name[V8_
 		snprintf(name, V8_NAME_BYTES, constructor ? "(anonymous class)" : "Object");
 }
 
-/* Strings of one representation have many types. */
+/* Names a string by its representation, which many types share. */
 static const char *string_name(const struct v8 *v8, uint16_t type)
 {
 	static const struct {
@@ -606,7 +607,8 @@ static const char *string_name(const struct v8 *v8, uint16_t type)
 	return "(SeqString)";
 }
 
-/* "(FixedArray)": types of V8's own stand in parentheses, apart from the program's classes. */
+/* Writes the name of V8's own type in parentheses, "(FixedArray)", to distinguish it from the
+ * program's classes. */
 static void type_name(const struct v8 *v8, uint16_t type, char name[V8_NAME_BYTES])
 {
 	const char *known = type < V8_TYPES ? v8->types[type].name : NULL;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a heap of V8 says of itself, at places that V8 describes nowhere: measured for each version.
- * Of Heap: its state, backing_store_bytes_, ms_count_ with gc_count_ behind it, and
- * old_generation_size_at_last_gc_; of the isolate behind it:
- * the allocator of array buffers, of which node's counts what it has given
- * (NodeArrayBufferAllocator:: total_mem_usage_). An allocator begins with the address of a table of
- * functions in a file's data; where it has a switch (zero_fill_field_), that follows. An isolate
- * has it at one of two places, by the processor.
+ * The counters of V8's heaps, at offsets that V8 describes nowhere: measured for each version. In
+ * Heap: its state, backing_store_bytes_, ms_count_ followed by gc_count_, and
+ * old_generation_size_at_last_gc_; in the isolate behind it: the allocator of array buffers, whose
+ * counter in node is NodeArrayBufferAllocator::total_mem_usage_. An allocator begins with the
+ * address of a table of functions in a file's data; some have a switch behind it
+ * (zero_fill_field_). It is at one of two offsets in an isolate, depending on the processor.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,12 +25,13 @@
 
 static const struct offsets {
 	int32_t major, minor;
-	uint16_t collecting;   /* a number that is 0 unless it is being collected */
-	uint16_t counts, kept; /* collections, of all of it first; what the last such one left */
+	uint16_t collecting;   /* nonzero during a collection */
+	uint16_t counts, kept; /* collections, full ones first; bytes after the last full one */
 	uint16_t external, allocators[2];
-	uint16_t given;	  /* in the allocator */
-	uint16_t kept_in; /* the heap's pointer to what has `kept`; 0: the heap itself has it */
-	bool apart;	  /* external is without array buffers: those are at the heap's beginning */
+	uint16_t given; /* total in the allocator */
+	/* offset of the heap's pointer to the struct with `kept`; 0: the heap itself */
+	uint16_t kept_in;
+	bool apart; /* external excludes array buffers, counted at the heap's start */
 } offsets[] = {
 	{10, 2, 0x240, 0x268, 0xa18, 0x128, {0x2440, 0x2468}, 16, 0, false},
 	{11, 3, 0x228, 0x240, 0x9f0, 0x128, {0x23f0, 0x2410}, 16, 0, false},
@@ -102,11 +102,11 @@ static bool read_given(struct v8 *v8, const struct offsets *at, uint64_t heap, u
 
 struct js_heap {
 	uint64_t address;
-	uint64_t bytes; /* of its chunks */
-	uint64_t all;	/* those of all heaps */
+	uint64_t bytes; /* bytes of its chunks */
+	uint64_t all;	/* bytes of all heaps' chunks */
 };
 
-/* What one collection of all has left is known if, and only if, there was one. */
+/* Adds a heap's collections; believed if `kept` is nonzero exactly when there was a full one. */
 static void add_collections(struct v8 *v8, const struct offsets *at, const struct js_heap *heap,
 			    struct js_memory *js)
 {
@@ -132,7 +132,7 @@ static void add_heap(struct v8 *v8, const struct offsets *at, const struct js_he
 	uint64_t external = target_word(v8->memory, heap->address + at->external), given;
 	uint64_t buffers = at->apart ? target_word(v8->memory, heap->address) : 0;
 
-	/* They are changed by several threads without a lock, and may be less than none. */
+	/* Several threads change these without a lock: they may become negative. */
 	js->external += external < EXTERNAL_BYTES_MAX ? external : 0;
 	js->external += buffers < EXTERNAL_BYTES_MAX ? buffers : 0;
 	js->has_buffers &= read_given(v8, at, heap->address, &given);
@@ -141,7 +141,7 @@ static void add_heap(struct v8 *v8, const struct offsets *at, const struct js_he
 	js->heaps++;
 }
 
-/* `add` for each heap. 0 or -ENOMEM. */
+/* Calls add() for each heap. 0 or -ENOMEM. */
 static int for_heaps(struct v8 *v8, const struct offsets *at, struct js_memory *js,
 		     void (*add)(struct v8 *v8, const struct offsets *at,
 				 const struct js_heap *heap, struct js_memory *js))
@@ -174,7 +174,9 @@ static int for_heaps(struct v8 *v8, const struct offsets *at, struct js_memory *
 	return 0;
 }
 
-/* Workers that come and go beside a heap that grows do not count: the heaps are the same ones. */
+/*
+ * Smallest share of a heap that counts for heaps_key: short-lived workers do not make other heaps.
+ */
 #define COUNTING_SHARE 8
 
 static void add_large(struct v8 *v8, const struct offsets *at, const struct js_heap *heap,
@@ -184,7 +186,7 @@ static void add_large(struct v8 *v8, const struct offsets *at, const struct js_h
 		add_collections(v8, at, heap, js);
 }
 
-/* Before a first collection nothing of a heap that is known by samples may be left out. */
+/* Before a first collection a heap must be read completely: samples do not give its size. */
 static int read_collections(struct v8 *v8, const struct offsets *at, struct js_memory *js)
 {
 	uint64_t step;
@@ -236,7 +238,7 @@ int js_memory_of(struct target_memory *memory, const struct data_module *module,
 	return error;
 }
 
-/* The one with V8 in it, which can be the program or a library of its. */
+/* Finds the module that contains V8: the program or one of its libraries. */
 static bool read_module(struct target_memory *memory, struct loaded_module *module)
 {
 	const struct maps *maps = memory->maps;

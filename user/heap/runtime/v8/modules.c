@@ -2,14 +2,13 @@
 /*
  * Modules, and the caches that hold them.
  *
- * A module of node's is a function that was called once, or a module's own scope: a context; its
- * outer one is the native context. The closures in it lead to its script. A script with several
- * such contexts has been loaded again: its variables are no roots, for the older ones may be
- * garbage.
+ * A module of node is a function called once, or an ES module's scope: a context whose outer one is
+ * the native context. Its closures lead to its script. A script with several such contexts was
+ * loaded again: its variables are no roots, because the older ones may be garbage.
  *
- * What an ES module exports stands in cells, by name in a table of the module
- * (src/objects/module.tq, source-text-module.tq). Modules of require() stand by path in
- * Module._cache, which is require.cache (lib/internal/modules/cjs/loader.js).
+ * Exports of an ES module are cells, by name in a table of the module (src/objects/module.tq,
+ * source-text-module.tq). Modules of require() are listed by path in Module._cache, which is
+ * require.cache (lib/internal/modules/cjs/loader.js).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,9 +19,9 @@
 
 #define CELL_VALUE 8
 #define CALL_FUNCTION 24 /* JSGeneratorObject::function */
-#define TABLES_END 64	 /* in a module, the one of exports is among its first words */
+#define TABLES_END 64	 /* the table of exports is among a module's first words */
 
-/* A context right in the native one; 0: it is none. */
+/* Returns a function's context if its outer one is the native context; 0 otherwise. */
 static uint64_t module_context(struct v8 *v8, uint64_t function)
 {
 	uint64_t context = v8_field(v8, function, v8_place(v8, V8_FUNCTION_CONTEXT));
@@ -79,7 +78,7 @@ const struct v8_module *v8_module_of(const struct v8 *v8, uint64_t context)
 
 /* Exports of ES modules. */
 
-/* The function of a module stands in the generator that runs it, or itself. */
+/* Returns the function of a module, referred to by its generator, or by the module itself. */
 static uint64_t module_shared(struct v8 *v8, uint64_t module, uint64_t size)
 {
 	for (uint64_t at = 8; at + 8 <= size; at += 8) {
@@ -99,7 +98,7 @@ static uint64_t module_shared(struct v8 *v8, uint64_t module, uint64_t size)
 	return 0;
 }
 
-/* Names, and behind each a cell: each is a root. */
+/* Adds a root for each cell of a table, where it follows its name. */
 static int add_cells(struct v8 *v8, struct heap_sink *sink, uint64_t table, const char *module,
 		     bool *any)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Timers by the function that they will call, and pending promises by the function that made them,
- * or that waits for them.
+ * Timers by the function that they will call, and pending promises by the function that created
+ * them, or that waits for them.
  *
- * A timer of node's has its function in `_onTimeout` or `_onImmediate` (lib/internal/timers.js). A
- * promise that is pending has a list of reactions (src/objects/promise.tq, js-promise.tq); where
- * `await` made one, its function has a context in which the call stands that awaits
+ * A timer of node has its function in `_onTimeout` or `_onImmediate` (lib/internal/timers.js). A
+ * pending promise has a list of reactions (src/objects/promise.tq, js-promise.tq); if `await`
+ * created a reaction, its function has a context that contains the awaiting call
  * (builtins/builtins-async-gen.cc). The call of an async function has the promise that it returned
  * (js-generator.tq).
  */
@@ -18,12 +18,12 @@
 /* Behind the header of an object. */
 #define PROMISE_REACTIONS 24
 #define PROMISE_FLAGS 32
-#define PROMISE_STATUS 3u /* of the flags; 0: pending */
+#define PROMISE_STATUS 3u /* status bits of the flags; 0: pending */
 #define REACTION_BYTES 48
 #define CALL_PROMISE 80
-#define CONTEXT_EXTENSION 2 /* its word, from the context's first one on */
+#define CONTEXT_EXTENSION 2 /* index of the word in the context */
 
-/* The function that a timer will call; 0: it is none, or was cleared. */
+/* Returns the function that a timer will call; 0: no timer, or cleared. */
 static uint64_t timer_function(struct v8 *v8, struct heap_sink *sink, uint64_t object, int *error)
 {
 	size_t place = (size_t)(v8_map_of(v8, object) - v8->maps.items);
@@ -89,8 +89,8 @@ int v8_note_pending(struct v8 *v8, struct heap_sink *sink, uint64_t object, uint
 		       : note_timer(v8, sink, object, number);
 }
 
-/* Of the words of a reaction, of which the order depends on the version, the last function: behind
- * what is called for errors stands what is called else. */
+/* Returns the last function among the words of a reaction, whose order depends on the version: the
+ * handler for success follows the one for errors. */
 static uint64_t reaction_function(struct v8 *v8, uint64_t reaction)
 {
 	uint64_t function = 0;
@@ -104,7 +104,7 @@ static uint64_t reaction_function(struct v8 *v8, uint64_t reaction)
 	return function;
 }
 
-/* The call that awaits by a reaction of its own; else the function that was passed to then(). */
+/* Returns the place of an awaiting call, or of the function passed to then(). */
 static struct v8_code_place reaction_place(struct v8 *v8, uint64_t reaction)
 {
 	uint64_t function = reaction_function(v8, reaction);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * References of objects: every tagged word of theirs, but weak ones and those of weak collections.
- * The arrays that an object has its properties and elements in, and the table of a Map or Set,
- * belong to it.
+ * References of objects: all their tagged words, except weak ones and those of weak collections.
+ * The arrays of an object's properties and elements, and the table of a Map or Set, are parts of
+ * it.
  *
- * Roots by name are the variables of the global object, then the native context, from which all
- * that V8 and node have made is reached. Handles, stacks and registers are memory of the process
- * itself, read word by word.
+ * Named roots are the variables of the global object, then the native context, from which all
+ * objects created by V8 and node are reachable. Handles, stacks and registers are memory of the
+ * process itself, read word by word.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@
 #define ADDRESS_MIN 4096
 #define CODE_HEADER_BYTES 64ull
 #define EMBEDDER_BYTES_MAX 1024
-#define HOLDERS 4 /* of an array, as a rule */
+#define HOLDERS 4 /* usual number of holders of an array */
 
 struct referrer {
 	struct v8 *v8;
@@ -36,7 +36,7 @@ struct referrer {
 	struct v8_map map;
 };
 
-/* The node that is the object; BLOCK_NONE: there is none. */
+/* Returns the node of an object; BLOCK_NONE: none. */
 static uint32_t object_node(const struct heap_sink *sink, uint64_t word)
 {
 	uint32_t node = v8_is_object(word) ? heap_sink_node(sink, word - V8_TAG) : BLOCK_NONE;
@@ -59,7 +59,8 @@ static int refer_to(const struct referrer *referrer, uint64_t word, uint32_t lab
 	return heap_sink_reference(referrer->sink, referrer->node, word - V8_TAG, label);
 }
 
-/* An object, or a block of native memory by its address: that of a buffer, or of a wrapped one. */
+/* Adds a reference to an object, or to a block of native memory by its address: of a buffer, or of
+ * a wrapped object. */
 static int refer_to_any(const struct referrer *referrer, uint64_t word, uint32_t label)
 {
 	if (!is_native(referrer->sink, word) || !v8_has_native(referrer->v8, &referrer->map))
@@ -67,7 +68,7 @@ static int refer_to_any(const struct referrer *referrer, uint64_t word, uint32_t
 	return heap_sink_reference(referrer->sink, referrer->node, word, label);
 }
 
-/* Words of an object; the label of the n-th is base + n if `base` is one. */
+/* Adds the references in words of an object; `indexed`: labels are the words' indices. */
 static int refer_words(const struct referrer *referrer, uint64_t object, uint64_t from, uint64_t to,
 		       bool indexed)
 {
@@ -95,7 +96,8 @@ static uint64_t size_of(const struct heap_sink *sink, uint64_t object)
 
 /* Parts. */
 
-/* Its properties and elements; those that all empty objects share are nobody's. */
+/* Returns whether an array may be a part of an object: properties or elements, but not those shared
+ * by all empty objects. */
 static bool may_be_part(struct v8 *v8, const struct heap_sink *sink, uint64_t object)
 {
 	const struct v8_map *map = v8_map_of(v8, object);
@@ -124,7 +126,7 @@ static void add_part(struct v8 *v8, struct heap_sink *sink, uint32_t owner, uint
 		heap_sink_part(sink, owner, part - V8_TAG, 0, true);
 }
 
-/* Before anything refers: what is a part has no references of its own. */
+/* Finds the parts before references are added: the owner of a part adds its references. */
 static void find_parts(struct v8 *v8, struct heap_sink *sink, uint32_t node)
 {
 	const struct v8_map *found = v8_map_of(v8, sink->starts[node] | V8_TAG);
@@ -173,7 +175,7 @@ static int refer_globals(struct v8 *v8, struct heap_sink *sink, uint32_t node)
 	return error;
 }
 
-/* Its map has it in the place of a constructor. */
+/* A native context is in the constructor member of its own map. */
 bool v8_is_native_context(struct v8 *v8, uint64_t object)
 {
 	const struct v8_map *map = v8_map_of(v8, object);
@@ -210,7 +212,7 @@ static int find_roots(struct v8 *v8, struct heap_sink *sink, uint32_t node)
 	return 0;
 }
 
-/* The variable that a word of a context is; false: it has no name. */
+/* Writes the name of the variable at a word of a context; returns false if it has none. */
 static bool context_variable(struct v8 *v8, uint64_t context, uint64_t offset,
 			     char name[V8_NAME_BYTES])
 {
@@ -219,7 +221,7 @@ static bool context_variable(struct v8 *v8, uint64_t context, uint64_t offset,
 	uint64_t slot = (offset - data) / 8;
 	uint64_t extension = v8_field(v8, context, data + 8 * slots);
 
-	/* The scope of an ES module has the module itself before its variables. */
+	/* In the scope of an ES module, the module itself precedes its variables. */
 	if (v8_place(v8, V8_TYPE_ES_MODULE) &&
 	    v8_is_type(v8, v8_map_of(v8, extension), V8_TYPE_ES_MODULE))
 		slots++;
@@ -249,7 +251,7 @@ static bool is_mine(const struct v8 *v8, const struct heap_sink *sink, uint32_t 
 	return node_has_class(sink->whats[node]) && v8_chunk_at(v8, sink->starts[node]);
 }
 
-/* What the embedder has with a context: its environment. */
+/* Adds the embedder's data of a context: its environment. */
 static int add_embedder_roots(struct v8 *v8, struct heap_sink *sink, uint32_t node)
 {
 	const struct v8_map *map = v8_map_of(v8, sink->starts[node] | V8_TAG);
@@ -305,7 +307,7 @@ int v8_roots(void *state, struct heap_sink *sink)
 
 /* References. */
 
-/* The name of the property with its value at a place in words; 0: it has none. */
+/* Returns the label of the property whose value is at an index of words; 0: none. */
 static uint32_t property_label(const struct v8_map *map, uint64_t place, bool outside)
 {
 	uint64_t order = v8_property_order(place, outside);
@@ -331,7 +333,7 @@ static int refer_properties(const struct referrer *referrer, uint64_t object, ui
 	return error;
 }
 
-/* What an entry of a dictionary is called by its key; 0: nothing. */
+/* Returns the label of a dictionary's entry by its key; 0: none. */
 static uint32_t entry_label(const struct referrer *referrer, uint64_t key)
 {
 	bool is_cache = referrer->object == referrer->v8->cache;
@@ -344,7 +346,8 @@ static uint32_t entry_label(const struct referrer *referrer, uint64_t key)
 	return heap_sink_label(referrer->sink, LABEL_ATTRIBUTE, text);
 }
 
-/* A dictionary of listeners, or of modules: behind each name stands one. */
+/* Adds the references of a dictionary of listeners, or of modules, where the value follows the
+ * name. */
 static int refer_entries(const struct referrer *referrer)
 {
 	struct v8 *v8 = referrer->v8;
@@ -371,8 +374,8 @@ static void say_shared(const struct referrer *referrer)
 			      "by these was read";
 }
 
-/* An array that belongs to the object: itself, then what is in it. Once it turns out that objects
- * share arrays again and again, itself is all. */
+/* Adds references to an array that is part of an object, and to its items. Once objects are found
+ * to share arrays too often, only to the array itself. */
 static int refer_part(const struct referrer *referrer, uint64_t offset, bool indexed, bool named)
 {
 	struct v8 *v8 = referrer->v8;
@@ -396,7 +399,7 @@ static int refer_part(const struct referrer *referrer, uint64_t offset, bool ind
 		     : refer_words(referrer, part, data, size, indexed);
 }
 
-/* Elements in a dictionary have other numbers. */
+/* Returns whether elements are indexed; in a dictionary they are not. */
 static bool has_indexes(const struct referrer *referrer)
 {
 	struct v8 *v8 = referrer->v8;
@@ -413,7 +416,7 @@ static int refer_receiver(const struct referrer *referrer)
 	uint64_t elements = v8_place(v8, V8_OBJECT_ELEMENTS), first = elements + 8;
 	int error;
 
-	/* Its variables are roots: no other thing holds them. */
+	/* Its variables are roots: nothing else holds them. */
 	if (v8_is_type(v8, map, V8_TYPE_GLOBAL))
 		return refer_to(referrer,
 				v8_field(v8, referrer->object, v8_place(v8, V8_OBJECT_PROPERTIES)),
@@ -435,8 +438,8 @@ static int refer_receiver(const struct referrer *referrer)
 		     : refer_properties(referrer, referrer->object, first, referrer->size, false);
 }
 
-/* Variables of a function that its closures use; those of a module are roots, and held by nothing
- * else. */
+/* Adds the variables of a function used by its closures; those of a module are roots, and held by
+ * nothing else. */
 static int refer_context(const struct referrer *referrer)
 {
 	struct v8 *v8 = referrer->v8;
@@ -458,7 +461,7 @@ static int refer_context(const struct referrer *referrer)
 	return error;
 }
 
-/* Entries of a key, which is held by others, and a value, which the key holds. */
+/* Adds the values of entries, each held by its key; the keys are held by others. */
 static int refer_ephemerons(const struct referrer *referrer)
 {
 	uint64_t data = v8_place(referrer->v8, V8_ARRAY_DATA) + 3 * 8;
@@ -471,7 +474,7 @@ static int refer_ephemerons(const struct referrer *referrer)
 	return error;
 }
 
-/* Texts and numbers hold nothing. */
+/* Returns whether objects are texts or numbers, which hold nothing. */
 static bool is_data(const struct v8 *v8, const struct v8_map *map)
 {
 	enum v8_kind kind = v8_kind_of(v8, map);
@@ -489,12 +492,12 @@ static int refer_other(const struct referrer *referrer)
 		return 0;
 	if (v8_kind_of(v8, &referrer->map) == V8_BYTECODE)
 		end = MIN(end, v8_place(v8, V8_BYTECODE_DATA) & ~7ull);
-	/* Behind its header instructions hold objects weakly. */
+	/* The instructions behind the header hold objects weakly. */
 	if (v8_kind_of(v8, &referrer->map) == V8_CODE)
 		end = MIN(end, CODE_HEADER_BYTES);
 	if (v8->ephemerons && referrer->map.type == v8->ephemerons)
 		return refer_ephemerons(referrer);
-	/* finalization registry, target, and the token that unregisters it */
+	/* Skips finalization registry, target, and unregister token. */
 	if (v8_is_type(v8, &referrer->map, V8_TYPE_WEAK_CELL))
 		return refer_words(referrer, referrer->object, 32, end, false);
 	return refer_words(referrer, referrer->object, 8, end, false);
@@ -518,7 +521,7 @@ int v8_refer(void *state, struct heap_sink *sink, uint32_t node)
 	error = v8_describe(v8, sink, place);
 	if (error)
 		return error;
-	/* The list may move while others are looked up. */
+	/* The list may be reallocated while other maps are looked up. */
 	referrer.map = v8->maps.items[place];
 	if (referrer.map.is_receiver)
 		return refer_receiver(&referrer);

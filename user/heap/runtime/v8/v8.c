@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * V8: a program or library called node, nodejs, libnode, libv8, electron or deno. Chunks of 256 KiB
- * at multiples of it, larger objects likewise.
+ * V8: a program or library called node, nodejs, libnode, libv8, electron or deno. Its heap has
+ * chunks of 256 KiB, and larger ones for large objects, aligned to 256 KiB.
  *
- * Objects lie one after the other in chunks. Each begins with its map, which has its size, or
- * gives it a length by its type; of a type that is not known, the object goes on to the next word
- * that is a map. Areas for objects to come are passed over.
+ * Objects lie one after the other in chunks. Each begins with its map, which gives its size, or a
+ * type that determines where the length is; an object of an unknown type extends to the next word
+ * that is a map. Allocation areas are skipped.
  */
 #include "heap/runtime/v8/v8.h"
 
@@ -21,7 +21,7 @@
 #include "heap/runtime/v8/reader.h"
 
 #define SOURCE_MAX (1u << 26) /* characters, for lines */
-/* Objects of which one may contradict itself in a version that was never tested. */
+/* Tolerated share of inconsistent objects in an untested version: one in this many. */
 #define NONSENSE_SHARE 1000
 #define OBJECT_BYTES_MIN 8
 
@@ -72,7 +72,7 @@ struct walk {
 	uint64_t objects, moved;
 };
 
-/* The one at an address, where objects begin: the end of an area for others if one begins there. */
+/* Returns the end of the allocation area that begins at an address, or the address itself. */
 static uint64_t skip_areas(const struct v8 *v8, uint64_t address)
 {
 	size_t at = SORTED_BEFORE(area, v8->areas.items, v8->areas.count, area->top < address);
@@ -82,7 +82,7 @@ static uint64_t skip_areas(const struct v8 *v8, uint64_t address)
 	return v8->areas.items[at].limit;
 }
 
-/* Whether an object, an area or the end of all begins there. */
+/* Returns whether an object, an area or the end of the chunk is at an address. */
 static bool is_boundary(const struct walk *walk, uint64_t address)
 {
 	struct v8 *v8 = walk->v8;
@@ -95,7 +95,7 @@ static uint64_t next_boundary(const struct walk *walk, uint64_t address)
 {
 	uint64_t limit = walk->chunk->limit;
 
-	/* Once nothing more can be read, none will come. */
+	/* Stop once all further reads fail. */
 	while (address < limit && !is_boundary(walk, address))
 		address = target_memory_overworked(walk->v8->memory) ? limit : address + 8;
 	return MIN(address, limit);
@@ -118,15 +118,15 @@ static bool fits(const struct walk *walk, uint64_t address, uint64_t size)
 	return size <= walk->chunk->limit - address && is_boundary(walk, address + size);
 }
 
-/* As its length says; if no object follows, up to the next one that does. A native context has one
- * word more, behind words that are maps. */
+/* Returns the size by its length; if no object follows, up to the next one. A native context has
+ * one more word, behind words that are maps. */
 static uint64_t words_bytes(const struct walk *walk, const struct v8_map *map, uint64_t address,
 			    uint64_t length)
 {
 	uint64_t size = v8_place(walk->v8, V8_ARRAY_DATA) + v8_number(length) * 8;
 	bool is_context = v8_is_context(walk->v8, map);
 
-	/* No Smi. */
+	/* Not a Smi. */
 	if ((uint32_t)length)
 		return next_boundary(walk, address + 16) - address;
 
@@ -137,8 +137,8 @@ static uint64_t words_bytes(const struct walk *walk, const struct v8_map *map, u
 	return next_boundary(walk, address + 16) - address;
 }
 
-/* Words of which some are maps, behind a header of which the size depends on the version: the one
- * by which alone an object follows the first that is found. */
+/* Returns the size of words that include maps, behind a header of a version-dependent size: the
+ * first size after which an object follows. */
 static uint64_t feedback_bytes(const struct walk *walk, uint64_t address, uint32_t length)
 {
 	static const uint16_t headers[] = {40, 48, 56};
@@ -156,7 +156,7 @@ static uint64_t feedback_bytes(const struct walk *walk, uint64_t address, uint32
 	return v8->feedback_header + length * 8ull;
 }
 
-/* Code has maps among its constants: up to the next code, or memory that is free. */
+/* Code has maps among its constants: it extends to the next code, or to free memory. */
 static uint64_t code_bytes(const struct walk *walk, uint16_t type, uint64_t address)
 {
 	struct v8 *v8 = walk->v8;
@@ -237,7 +237,7 @@ static int give_class(struct walk *walk, struct v8_map *map, uint32_t *number)
 	return error;
 }
 
-/* From 14.6 on each hole ends with 64 KiB that nothing may read, and that take no memory. */
+/* Since 14.6 each hole ends with 64 KiB that are unreadable, and take no memory. */
 static uint64_t readable_bytes(const struct v8 *v8, uint64_t address, uint64_t size)
 {
 	const struct mapping *mapping = maps_find(v8->memory->maps, address);
@@ -251,7 +251,7 @@ static uint64_t readable_bytes(const struct v8 *v8, uint64_t address, uint64_t s
 
 static int add_object(struct walk *walk, struct v8_map *map, uint64_t address, uint64_t size)
 {
-	/* Four letters, or a hash, are an address in the heap of a program that is not
+	/* Four letters, or a hash, may look like an address in the heap of a program that is not
 	 * position-independent. */
 	uint32_t number = map->number,
 		 flags = v8_has_native(walk->v8, map) ? NODE_OBJECT : NODE_PRECISE;
@@ -272,7 +272,8 @@ static int add_object(struct walk *walk, struct v8_map *map, uint64_t address, u
 	return error ? error : heap_sink_add(walk->sink, address, size, number | flags);
 }
 
-/* From `address` on until the chunk's limit; after what is none, at the next word that is a map. */
+/* Visits the objects of a chunk up to its limit. Where no object begins, it resynchronises at the
+ * next word that is a map. */
 static int walk_objects(struct walk *walk)
 {
 	struct v8 *v8 = walk->v8;
@@ -291,7 +292,7 @@ static int walk_objects(struct walk *walk)
 		map = v8_map_at(v8, target_word(v8->memory, address));
 		size = map ? map->size ? map->size : varying_bytes(walk, map, address) : 0;
 		if (size < OBJECT_BYTES_MIN || size & 7 || size > limit - address) {
-			/* Zeros are fresh memory, kept by a thread for objects to come. */
+			/* Zeros are fresh memory, reserved by a thread for new objects. */
 			walk->report->nonsense += target_word(v8->memory, address) != 0;
 			next = next_boundary(walk, address + 8);
 			walk->report->free_bytes += next - address;
@@ -305,7 +306,7 @@ static int walk_objects(struct walk *walk)
 	return error;
 }
 
-/* The header of a chunk has its remembered set and the like, which malloc gave
+/* Claims the header of a chunk, which points to malloc's blocks, such as its remembered set
  * (MutablePageMetadata: slot_set_, typed_slot_set_). */
 static int claim(struct heap_sink *sink, const struct v8_chunk *chunk)
 {
@@ -324,7 +325,7 @@ static int walk_chunks(struct v8 *v8, struct heap_sink *sink, struct walk_report
 
 	for (size_t i = 0; !error && i < v8->chunks.count; i++) {
 		walk.chunk = &v8->chunks.items[i];
-		/* Read-only chunks are of all. */
+		/* All heaps share read-only chunks. */
 		if (walk.chunk->heap && !hash_put(&heaps, walk.chunk->heap, NULL))
 			return -ENOMEM;
 		report->heap_bytes += walk.chunk->end - walk.chunk->start;
@@ -343,13 +344,13 @@ static void note_filler(struct v8 *v8, uint16_t type)
 	struct v8_type *behind = &v8->types[type + 1];
 
 	v8->filler = type;
-	/* From 13 on free memory has its size in words, and its type no name. */
+	/* Since 13 free memory has its size in words, and its type has no name. */
 	if (!behind->name && !v8->has_free)
 		*behind = (struct v8_type){.kind = V8_FREE_WORDS, .known = true};
 }
 
-/* Objects that fill gaps of one word are of a type that nothing else has 8 bytes of. The next one
- * is that of larger gaps, in the order of the alphabet. */
+/* Fillers of one word have a type that no other object of 8 bytes has. The alphabetically next type
+ * fills larger gaps. */
 static void find_filler(struct v8 *v8)
 {
 	for (size_t i = 0; i < v8->chunks.count && !v8->filler; i++) {
@@ -405,7 +406,7 @@ static void end(void *state)
 	v8_close(state);
 }
 
-/* Nothing is believed of what a collection has begun to change. */
+/* Returns whether a collection has begun to move objects. */
 static bool moves(struct target_memory *memory)
 {
 	const struct data_modules *modules = memory->modules;
@@ -423,8 +424,8 @@ static bool moves(struct target_memory *memory)
 	return collecting;
 }
 
-/* What must agree in a version that was never tested, beside the constants and chunks that prove
- * themselves. NULL, or what does not. */
+/* Checks an untested version, in addition to its constants and chunks. Returns the contradiction,
+ * or NULL. */
 static const char *disproof(const struct v8 *v8, const struct heap_sink *sink,
 			    const struct walk_report *report)
 {
@@ -432,7 +433,7 @@ static const char *disproof(const struct v8 *v8, const struct heap_sink *sink,
 
 	if (report->nonsense > report->objects / NONSENSE_SHARE)
 		return "too many of its objects contradict themselves: another version";
-	/* Every program has some of these, by a constructor that is V8's own. */
+	/* Every program has some of these, with a constructor of V8. */
 	return built_in && hash_get(&v8->class_index, (uint64_t)(uintptr_t)built_in)
 		       ? NULL
 		       : "constructors of its objects are not found: another version";
@@ -478,7 +479,7 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	if (!v8)
 		return -ENOMEM;
 	v8->memory = memory;
-	v8->names_left = UINT32_MAX; /* what may be read is less */
+	v8->names_left = UINT32_MAX; /* what can be read is less */
 	v8->source_left = SOURCE_MAX;
 	v8->report = (size_t)(report - sink->reports.items);
 	*state = v8;

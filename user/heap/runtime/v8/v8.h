@@ -16,7 +16,7 @@
 /* V8's kPageSizeBits is 18. */
 #define V8_PAGE (256ull << 10)
 
-/* A pointer to an object has the lowest two bits 01; 11 is a weak one; ...0 is a number. */
+/* A pointer to an object has the lowest two bits 01; 11 marks a weak one; ...0 a number. */
 #define V8_TAG_MASK 3u
 #define V8_TAG 1u
 
@@ -25,7 +25,7 @@ static inline bool v8_is_object(uint64_t word)
 	return (word & V8_TAG_MASK) == V8_TAG;
 }
 
-/* A number that takes 32 bits (a Smi). */
+/* Returns a number of 32 bits (a Smi), or 0. */
 static inline uint64_t v8_number(uint64_t word)
 {
 	return word & 1 ? 0 : word >> 32;
@@ -49,10 +49,10 @@ enum v8_place {
 	V8_TYPE_WEAK_REF,
 	V8_TYPE_WEAK_CELL,
 	V8_TYPE_PROPERTY_ARRAY,
-	V8_TYPE_BUFFER, /* 0: not known, as its members */
+	V8_TYPE_BUFFER, /* 0: unknown, like its members */
 	V8_BUFFER_BYTES,
 	V8_BUFFER_STORE,
-	/* Bits of them that strings have. */
+	/* Bits of strings' types. */
 	V8_REPRESENTATION_MASK,
 	V8_ENCODING_MASK,
 	V8_REPRESENTATION_CONS,
@@ -80,7 +80,7 @@ enum v8_place {
 	V8_ARRAY_LENGTH,
 	V8_ARRAY_DATA,
 	V8_BYTECODE_DATA,
-	V8_BYTECODE_WRAPPER, /* 0: it has none */
+	V8_BYTECODE_WRAPPER, /* 0: no such member */
 	V8_DESCRIPTORS_HEADER,
 	V8_OBJECT_PROPERTIES,
 	V8_OBJECT_ELEMENTS,
@@ -98,7 +98,7 @@ enum v8_place {
 	V8_LOCATION_MASK,
 	V8_INDEX_MASK,
 	V8_INDEX_SHIFT,
-	/* Functions and scripts; 0: not known. */
+	/* Functions and scripts; 0: unknown. */
 	V8_FUNCTION_CONTEXT,
 	V8_CONTEXT_PREVIOUS,
 	V8_SHARED_SCRIPT,
@@ -116,16 +116,16 @@ enum v8_place {
 	V8_PLACE_MAX_
 };
 
-/* How an object of a type without a fixed size has its size; or what its words are. */
+/* The format of a type's objects: their size if it varies, and the contents of their words. */
 enum v8_kind {
-	V8_WORDS,	/* as a FixedArray; if it is none, up to the next object */
+	V8_WORDS,	/* like a FixedArray; otherwise up to the next object */
 	V8_BYTES,	/* an array of bytes */
-	V8_DOUBLES,	/* numbers, in the size of a FixedArray */
+	V8_DOUBLES,	/* numbers, sized like a FixedArray */
 	V8_FEEDBACK,	/* words behind a longer header */
 	V8_CODE,	/* instructions */
 	V8_BYTECODE,	/* bytes after a header of words */
 	V8_FREE,	/* no object; a length in bytes */
-	V8_FREE_WORDS,	/* likewise in words */
+	V8_FREE_WORDS,	/* no object; a length in words */
 	V8_PROPERTIES,	/* a length of 10 bits, beside a hash */
 	V8_DESCRIPTORS, /* triples after a header */
 	V8_LIST,	/* words after a count and a capacity */
@@ -133,18 +133,18 @@ enum v8_kind {
 };
 
 struct v8_type {
-	const char *name; /* in the symbol table: up to "__"; NULL: not known */
+	const char *name; /* in the symbol table: up to "__"; NULL: unknown */
 	enum v8_kind kind;
-	bool known;	  /* its kind is its own, not the default */
-	bool is_native;	  /* its objects have addresses of native memory */
-	bool is_embedder; /* those of the embedder's own data */
+	bool known;	  /* `kind` is this type's own, not the default */
+	bool is_native;	  /* its objects contain addresses of native memory */
+	bool is_embedder; /* its objects hold the embedder's data */
 };
 
 #define V8_TYPES 8192
 
 struct v8_property {
-	uint32_t place; /* in words: in the object, or in its property array */
-	bool outside;	/* the latter */
+	uint32_t place; /* index of a word in the object, or in its property array */
+	bool outside;	/* in the property array */
 	uint32_t label;
 };
 
@@ -161,25 +161,25 @@ struct v8_map {
 	bool is_function;
 	bool is_prototype, is_dictionary;
 	bool described;
-	bool has_cache;	 /* when it is described: a property with that of modules */
-	uint32_t number; /* of the sink; UINT32_MAX: none yet */
-	VEC(struct v8_property) properties; /* by v8_property_order(), each once */
-	/* Of them, with label 0 for none: what a timer calls, and listeners by event. */
+	bool has_cache;	 /* once described: it has a property with the cache's name */
+	uint32_t number; /* class number in the sink; UINT32_MAX: none yet */
+	VEC(struct v8_property) properties; /* sorted by v8_property_order(), without duplicates */
+	/* Two of these, label 0: none. The callback of a timer, and the listeners by event. */
 	struct v8_property timer, events;
 };
 
 /* A chunk of the heap: src/heap/memory-chunk-layout.h. */
 struct v8_chunk {
 	uint64_t base, start, end; /* objects lie in [start, end) */
-	uint64_t limit;		   /* from here on is none */
+	uint64_t limit;		   /* no objects from here on */
 	uint64_t size;
 	uint64_t header;
 	uint64_t heap, owner; /* 0: read-only */
-	uint64_t meta;	      /* of a read-only one: the map of maps, tagged */
+	uint64_t meta;	      /* for a read-only chunk: the map of maps, tagged */
 	uint64_t flags;
 };
 
-/* Memory for objects to come: a linear allocation area. */
+/* Free memory for new objects: a linear allocation area. */
 struct v8_area {
 	uint64_t top, limit;
 };
@@ -187,23 +187,23 @@ struct v8_area {
 #define V8_NAME_BYTES 256
 #define V8_PLACE_BYTES (2 * V8_NAME_BYTES + 32)
 
-/* With this scopeinfo_idx_first_vars, a function's position stands before its variables. */
+/* With this scopeinfo_idx_first_vars, a function's position precedes its variables. */
 #define SCOPE_FIRST_WITH_POSITION 5
 
-/* What one function in the source is to objects. */
+/* The relation of objects to one function in the source. */
 enum v8_code_kind {
-	V8_OF_FUNCTION, /* it has made them */
-	V8_OF_CALL,	/* calls of it that have not returned */
+	V8_OF_FUNCTION, /* functions created from it */
+	V8_OF_CALL,	/* pending calls of it */
 	V8_OF_TIMER,	/* timers that will call it */
-	V8_OF_PROMISE,	/* pending ones that calls of it have returned */
-	V8_OF_AWAITED,	/* pending ones that calls of it await */
-	V8_OF_THEN,	/* pending ones that will call it */
+	V8_OF_PROMISE,	/* pending promises returned by calls of it */
+	V8_OF_AWAITED,	/* pending promises awaited by calls of it */
+	V8_OF_THEN,	/* pending promises that will call it */
 };
 
 struct v8_code_place {
 	uint64_t shared; /* its SharedFunctionInfo, tagged */
-	uint32_t number; /* of the sink; until names are known */
-	uint32_t base;	 /* that of all functions, timers or promises */
+	uint32_t number; /* class number in the sink; provisional until v8_name_functions() */
+	uint32_t base;	 /* the number shared by all functions, timers or promises */
 	enum v8_code_kind kind;
 };
 
@@ -211,19 +211,19 @@ struct v8_code_place {
 struct v8_promise {
 	uint64_t object; /* tagged */
 	uint32_t base;	 /* the number of all promises */
-	uint32_t number; /* that it gets */
+	uint32_t number; /* its final number */
 };
 
 struct v8_script {
-	VEC(uint32_t) ends; /* of lines, ascending; empty: not known */
-	uint32_t length;    /* of the source, in characters; 0: not known */
+	VEC(uint32_t) ends; /* of lines, ascending; empty: unknown */
+	uint32_t length;    /* of the source, in characters; 0: unknown */
 };
 
 /* The variables of a script that its functions use. */
 struct v8_module {
 	uint64_t context;
 	const char *name; /* of its script; interned */
-	bool again;	  /* another one has the same name */
+	bool again;	  /* another module has the same name */
 };
 
 struct v8 {
@@ -233,15 +233,15 @@ struct v8 {
 	struct v8_type types[V8_TYPES];
 	bool has_free;		     /* free memory's type has a name */
 	uint16_t first_receiver;     /* type */
-	uint16_t feedback_header;    /* bytes; 0: not known */
-	uint16_t filler, ephemerons; /* types; 0: not known */
+	uint16_t feedback_header;    /* bytes; 0: unknown */
+	uint16_t filler, ephemerons; /* types; 0: unknown */
 	const struct v8_chunk_layout *layout;
 	size_t report;		     /* place in sink->reports */
 	VEC(struct v8_chunk) chunks; /* by ascending address */
-	bool by_need;		     /* chunks are read when something in one is asked for */
-	struct hash chunk_index;     /* then: of each that was, whether it is one, plus 1 */
-	VEC(struct v8_area) areas;   /* likewise */
-	struct hash map_index;	     /* address -> place in maps plus 1; UINT64_MAX: it is none */
+	bool by_need;		     /* chunks are read on demand */
+	struct hash chunk_index;     /* by_need: address -> whether it is a chunk, plus 1 */
+	VEC(struct v8_area) areas;   /* by ascending address */
+	struct hash map_index;	     /* address -> place in maps plus 1; UINT64_MAX: no map */
 	VEC(struct v8_map) maps;
 	struct hash class_index; /* name, interned -> number plus 1 */
 	VEC(struct v8_code_place) code_places;
@@ -250,12 +250,12 @@ struct v8 {
 	VEC(struct v8_script) scripts;
 	VEC(struct v8_module) modules;
 	struct hash place_index, script_index;	/* address -> place plus 1 */
-	struct hash module_index, module_names; /* context, name -> likewise */
+	struct hash module_index, module_names; /* context, name -> place plus 1 */
 	uint64_t cache;				/* require.cache, tagged */
-	struct hash events_index; /* tagged objects that have listeners by the name of the event */
+	struct hash events_index; /* tagged objects that contain listeners by name of the event */
 	/* Limits for further reading, whatever the heap says. */
 	uint32_t names_left, source_left;
-	uint64_t part_words_left; /* of arrays that many objects may have */
+	uint64_t part_words_left; /* of arrays that objects may share */
 };
 
 static inline uint64_t v8_place(const struct v8 *v8, enum v8_place place)
@@ -268,15 +268,15 @@ static inline bool v8_is_type(const struct v8 *v8, const struct v8_map *map, enu
 	return map && map->type == v8_place(v8, type);
 }
 
-/* A string with its characters in it. */
+/* Returns whether a string contains its own characters. */
 static inline bool v8_has_characters(const struct v8 *v8, const struct v8_map *map)
 {
 	return map->type < v8_place(v8, V8_FIRST_NONSTRING) &&
 	       !(map->type & v8_place(v8, V8_REPRESENTATION_MASK));
 }
 
-/* Whether words of such an object may be addresses of native memory. In others, what is no object
- * is numbers: hashes, flags, counts of 32 bits. */
+/* Returns whether words of such an object may be addresses of native memory. In other objects, all
+ * words but references are numbers: hashes, flags, counts of 32 bits. */
 static inline bool v8_has_native(const struct v8 *v8, const struct v8_map *map)
 {
 	if (map->type < v8_place(v8, V8_FIRST_NONSTRING))
@@ -310,138 +310,145 @@ static inline int v8_add_root(struct heap_sink *sink, const char *name, uint64_t
 
 /* Layout: see layout.c. */
 
-/* Whether a program or library has V8 in it. */
+/* Returns whether a program or library contains V8. */
 bool v8_is_module(const struct data_module *module);
-/* Finds the one with V8 in it. 0, or -ENOENT with *why. */
+/* Finds the module that contains V8. 0, or -ENOENT with *why. */
 int v8_find(struct v8 *v8, char version[24], const char **why);
-/* Its chunks alone, as they are. 0; -ENOENT with *why; -ENOMEM. */
+/* Finds the chunks, without their areas. 0; -ENOENT with *why; -ENOMEM. */
 int v8_find_layout(struct v8 *v8, const char **why);
-/* Likewise, but one in so many only where there are many: *step bytes from one to the next, V8_PAGE
- * if all are there; and by the layout of the first one that proves itself. */
+/* Finds a sample of the chunks if they are many, by the layout of the first valid one; *step: bytes
+ * between two sampled chunks, V8_PAGE if all were found. 0; -ENOENT with *why; -ENOMEM. */
 int v8_sample_chunks(struct v8 *v8, uint64_t *step, const char **why);
-/* Likewise of the first one that proves itself: others are read by need. -ENOENT with *why. */
+/* Finds the layout of the first valid chunk; others are read on demand. 0, or -ENOENT with *why. */
 int v8_find_first_layout(struct v8 *v8, const char **why);
-/* Then: the map of objects of the first type of a kind, tagged; 0: there is none. */
+/* Returns the map of objects of the first type of a kind, tagged, after v8_find_first_layout(); 0:
+ * none. */
 uint64_t v8_map_of_kind(struct v8 *v8, enum v8_kind kind);
-/* Whether an address is in a chunk. */
+/* Returns whether an address is in a chunk. */
 bool v8_has_chunk(struct v8 *v8, uint64_t address);
-/* What was read may have changed: chunks that are read by need, maps, scripts. */
+/* Forgets chunks read on demand, maps and scripts, which may have changed. */
 void v8_forget(struct v8 *v8);
-/* The value of a constant; `otherwise` if there is none. */
+/* Returns the value of a constant, or `otherwise` if V8 does not have it. */
 int32_t v8_constant(struct v8 *v8, const char *name, int32_t otherwise);
-/* Likewise, and the areas in them. */
+/* Finds the chunks, and the allocation areas in them. 0; -ENOENT with *why; -ENOMEM. */
 int v8_find_chunks(struct v8 *v8, const char **why);
-/* The heap of the first chunk that proves itself; 0: there is none. */
+/* Returns the heap of the first valid chunk; 0: none. */
 uint64_t v8_first_heap(struct v8 *v8);
-/* "11.3.244.8"; unchanged: it is not known. */
+/* Reads the version, "11.3.244.8"; leaves it unchanged if unknown. */
 void v8_read_version(struct v8 *v8, const struct data_module *module, char version[24]);
 bool v8_read_versions(struct v8 *v8, const struct data_module *module, int32_t *major,
 		      int32_t *minor);
 bool v8_is_compressed(struct v8 *v8, const struct data_module *module);
-/* What these three read. */
+/* Symbols that these three functions read. */
 #define V8_VERSION_SYMBOLS 5
 extern const char *const v8_version_symbols[V8_VERSION_SYMBOLS];
 
-/* What heaps say of themselves: see memory.c. */
+/* The heaps' own counters: see memory.c. */
 
-/* Whether the walk was compared with its version, so that it is known when that collects: see
- * memory.c. */
+/* Returns whether the walk was tested with this version, so that its collection state can be read:
+ * see memory.c. */
 bool v8_is_tested(struct v8 *v8);
-/* Whether a collection of the first heap is under way; false where that is unknown. */
+/* Returns whether a collection of the first heap is under way; false if unknown. */
 bool v8_is_collecting(struct v8 *v8, const struct data_module *module);
 
 /* See v8.c. */
 
-/* Whether a mapping is of a file that usually has V8. */
+/* Returns whether a mapping belongs to a file that usually contains V8. */
 bool v8_is_mapped(const struct mapping *mapping);
-/* Why that of a program other than node is not read; NULL: it is no such program. */
+/* Returns why V8 in a program other than node is not read; NULL: no such program. */
 const char *v8_named_why(const struct maps *maps);
 void v8_close(struct v8 *v8);
-/* The chunk that holds an address, or NULL. */
+/* Returns the chunk that contains an address, or NULL. */
 const struct v8_chunk *v8_chunk_at(const struct v8 *v8, uint64_t address);
 
 /* Maps, names and sizes: see maps.c. */
 
-/* The map that a tagged word leads to; NULL: it leads to none, or there is no memory. Good until
- * the next call. */
+/* Returns the map at a tagged word; NULL: no map, or out of memory. Valid until the next call. */
 struct v8_map *v8_map_at(struct v8 *v8, uint64_t word);
-/* Likewise of the object that a tagged word leads to. */
+/* Returns the map of the object at a tagged word; NULL: no object, or out of memory. Valid until
+ * the next call. */
 struct v8_map *v8_map_of(struct v8 *v8, uint64_t word);
-/* The word at an offset of the object that a tagged word leads to. */
+/* Returns the word at an offset of the object at a tagged word; 0: no object. */
 uint64_t v8_field(struct v8 *v8, uint64_t object, uint64_t offset);
-/* An identifier of the program; false: there is none, or it is text of another kind. */
+/* Reads an identifier of the program; returns false for any other text. */
 bool v8_identifier(struct v8 *v8, uint64_t string, char name[V8_NAME_BYTES]);
-/* ASCII of any kind; false: it is none, or longer. */
+/* Reads any ASCII text; returns false if it is none, or too long. */
 bool v8_text(struct v8 *v8, uint64_t string, char text[V8_NAME_BYTES]);
 bool v8_is_text(struct v8 *v8, uint64_t word);
-/* Whether objects with a map are of types with names that begin so. */
+/* Returns whether the name of a map's type begins with `name`. */
 bool v8_is_named(const struct v8 *v8, const struct v8_map *map, const char *name);
-/* Where in memory the characters of a string are; false: not in one piece. */
+/* The place of a string's characters in memory; v8_text_place() returns false if they are not
+ * contiguous. */
 struct v8_text_place {
 	uint64_t address;
-	uint32_t length, width; /* in characters, of so many bytes */
+	uint32_t length, width; /* length in characters; width: bytes of each */
 };
 bool v8_text_place(struct v8 *v8, uint64_t string, struct v8_text_place *place);
-/* Name of a function, by what its closures have in common; "" if it has none. */
+/* Writes the name of a function by its SharedFunctionInfo; "" if it has none. */
 void v8_shared_name(struct v8 *v8, uint64_t shared, char name[V8_NAME_BYTES]);
-/* The first word of a ScopeInfo behind its variables. */
+/* Returns the index of the first word of a ScopeInfo behind its variables. */
 uint64_t v8_scope_tail(struct v8 *v8, uint64_t scope);
-/* The name of the n-th variable of a ScopeInfo. */
+/* Writes the name of the n-th variable of a ScopeInfo; returns false if it has none. */
 bool v8_variable_name(struct v8 *v8, uint64_t scope, uint64_t n, char name[V8_NAME_BYTES]);
-/* Class name of objects with a map. */
+/* Writes the class name of objects with a map. */
 void v8_class_name(struct v8 *v8, const struct v8_map *map, char name[V8_NAME_BYTES]);
-/* Reads the names and places of its properties. 0 or -ENOMEM. */
+/* Reads the names and places of a map's properties. 0 or -ENOMEM. */
 int v8_describe(struct v8 *v8, struct heap_sink *sink, size_t place);
-/* The value of one that v8_describe() has found. */
+/* Returns the value of a property found by v8_describe(). */
 uint64_t v8_property_at(struct v8 *v8, uint64_t object, const struct v8_property *property);
-/* A property of an object's own, by its name; 0: there is none. */
+/* Returns an own property of an object by its name; 0: none. */
 uint64_t v8_property(struct v8 *v8, uint64_t object, const char *name);
 enum v8_kind v8_kind_of(const struct v8 *v8, const struct v8_map *map);
 
 /* Functions: see functions.c. */
 
-/* An object that is a function, or a call of one: *number, that of its map, becomes one of the
- * place that made it. 0 or -ENOMEM. */
+/* Classifies a function, or a call of one: *number, the class of its map, becomes the class of its
+ * place in the source. Other objects are left alone. 0 or -ENOMEM. */
 int v8_note_function(struct v8 *v8, struct heap_sink *sink, uint64_t object, uint32_t *number);
-/* Likewise for any object: *number, if there is no room for more. */
+/* Adds a place for an object, and sets its class in *number, which stays unchanged if there is no
+ * room for more places. 0 or -ENOMEM. */
 int v8_add_place(struct v8 *v8, struct heap_sink *sink, const struct v8_code_place *place,
 		 uint32_t *number);
-/* The SharedFunctionInfo of a function, or of a call of an async one; 0: it is none. */
+/* Returns the SharedFunctionInfo of a function, or of the call of an async one; 0: none. */
 uint64_t v8_shared_of(struct v8 *v8, uint64_t function);
 uint64_t v8_call_shared(struct v8 *v8, uint64_t object);
-/* "onData server.js:17"; false: its script is not known. */
+/* Writes a function's name and place, "onData server.js:17"; returns false if its script is
+ * unknown. */
 bool v8_place_text(struct v8 *v8, uint64_t shared, char text[V8_PLACE_BYTES]);
-/* When all are noted: places with many get names, all others become functions. 0 or -ENOMEM. */
+/* Names the places with many objects, after the last v8_note_function(); all others become plain
+ * functions. 0 or -ENOMEM. */
 int v8_name_functions(struct v8 *v8, struct heap_sink *sink);
-/* "server.js", "node:internal/timers": the script of a function; false: it has none. */
+/* Writes the name of a function's script, "server.js" or "node:internal/timers"; returns false if
+ * it has none. */
 bool v8_script_name(struct v8 *v8, uint64_t shared, char name[V8_NAME_BYTES]);
-/* "/srv/server.js": likewise, as V8 has it. */
+/* Writes the path of a function's script as V8 stores it, "/srv/server.js"; returns false if it has
+ * none. */
 bool v8_script_path(struct v8 *v8, uint64_t shared, char path[V8_NAME_BYTES]);
-/* The line where a function begins, or that of a position in its script; 0: it is not known. */
+/* Returns the line of a function's start, or of a position in its script; 0: unknown. */
 uint32_t v8_line_of(struct v8 *v8, uint64_t shared);
 uint32_t v8_line_at(struct v8 *v8, uint64_t shared, uint32_t position);
 
 /* Modules: see modules.c. 0 or -ENOMEM. */
 
-/* Notes the module that a function is of, if it is right in one. */
+/* Notes the module of a function that is declared at its top level. */
 int v8_find_module(struct v8 *v8, struct heap_sink *sink, uint64_t function);
-/* NULL: the context is that of no module, or one that was loaded again. */
+/* Returns the module of a context; NULL: not a module's, or that of a module loaded again. */
 const struct v8_module *v8_module_of(const struct v8 *v8, uint64_t context);
-/* What an ES module exports, by name. */
+/* Adds the exports of an ES module as roots by name. */
 int v8_add_exports(struct v8 *v8, struct heap_sink *sink, uint32_t node);
-/* A function that may be the one with require.cache. */
+/* Checks whether a function has require.cache, and notes the cache. */
 int v8_find_cache(struct v8 *v8, struct heap_sink *sink, uint64_t function);
 
 /* Timers and promises: see pending.c. 0 or -ENOMEM. */
 
-/* An object that is one, as v8_note_function(). */
+/* Classifies a timer or a pending promise, like v8_note_function(). */
 int v8_note_pending(struct v8 *v8, struct heap_sink *sink, uint64_t object, uint32_t *number);
-/* When all are noted: promises get places. */
+/* Gives promises their places, after the last v8_note_pending(). */
 int v8_place_promises(struct v8 *v8, struct heap_sink *sink);
-/* When the sink has settled. */
+/* Sets the classes of promises, after the sink has settled. */
 void v8_settle_promises(const struct v8 *v8, struct heap_sink *sink);
 
-/* Listeners: see listeners.c. Notes an emitter's. 0 or -ENOMEM. */
+/* Notes the listeners of an emitter: see listeners.c. 0 or -ENOMEM. */
 int v8_find_events(struct v8 *v8, struct heap_sink *sink, uint32_t node);
 
 /* Names the frames of a process while it runs: see code.c. */
@@ -449,16 +456,18 @@ extern const struct code_reader v8_code_reader;
 
 /* Array buffers: see external.c. 0 or -ENOMEM. */
 
-/* Their bytes outside the heap become theirs, and are summed up in the report. */
+/*
+ * Makes the bytes of array buffers outside the heap parts of these, and sums them up in the report.
+ */
 int v8_find_external(struct v8 *v8, struct heap_sink *sink);
-/* From a node to these. */
+/* Adds the reference from a buffer's node to its bytes. */
 int v8_refer_store(struct v8 *v8, struct heap_sink *sink, uint32_t node);
 
-/* Native memory that does not hold the objects it leads to, as weak handles: see handles.c. 0 or
- * -ENOMEM. */
+/* Claims native memory that does not hold the objects it points to, such as weak handles: see
+ * handles.c. 0 or -ENOMEM. */
 int v8_claim_native(struct v8 *v8, struct heap_sink *sink);
 
-/* References and roots: see references.c. As struct heap_walker. */
+/* References and roots: see references.c, and roots() and refer() of struct heap_walker. */
 bool v8_is_native_context(struct v8 *v8, uint64_t object);
 int v8_roots(void *state, struct heap_sink *sink);
 int v8_refer(void *state, struct heap_sink *sink, uint32_t node);
