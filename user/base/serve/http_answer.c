@@ -179,20 +179,25 @@ static size_t body_take(struct http_answer *answer, const char *bytes, size_t si
 	return taken;
 }
 
+static bool http_answer_is_complete(const struct http_answer *answer)
+{
+	return answer->part == HTTP_ANSWER_COMPLETE ||
+	       answer->kept_size == sizeof(answer->kept) - 1;
+}
+
 const char *http_answer_take(struct http_answer *answer, const char *bytes, size_t size,
 			     bool *complete)
 {
 	const char *problem = NULL;
 
-	for (size_t at = 0; at < size && !problem && answer->part != HTTP_ANSWER_COMPLETE;) {
+	for (size_t at = 0; at < size && !problem && !http_answer_is_complete(answer);) {
 		if (answer->part == HTTP_ANSWER_BODY || answer->part == HTTP_ANSWER_TO_END ||
 		    answer->part == HTTP_ANSWER_CHUNK)
 			at += body_take(answer, bytes + at, size - at);
 		else
 			problem = line_take(answer, bytes[at++]);
 	}
-	*complete = !problem && (answer->part == HTTP_ANSWER_COMPLETE ||
-				 answer->kept_size == sizeof(answer->kept) - 1);
+	*complete = !problem && http_answer_is_complete(answer);
 	return problem;
 }
 

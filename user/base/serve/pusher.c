@@ -399,7 +399,8 @@ static bool take_status(struct pusher *pusher)
 	status.problem[sizeof(status.problem) - 1] = '\0';
 	/* A problem that came and went between two checks is not logged. */
 	pusher->lanes[status.lane].status = status;
-	pusher->finished |= status.finished;
+	/* The process reports the lanes in their order. */
+	pusher->finished |= status.finished && status.lane == PUSH_LANE_MAX_ - 1;
 	return true;
 }
 
@@ -465,9 +466,6 @@ static void await_end(struct pusher *pusher)
 		if (!take_status(pusher) && answer.revents & (POLLHUP | POLLERR))
 			break;
 	}
-	/* Statuses of the other lanes. */
-	while (take_status(pusher))
-		;
 }
 
 static uint64_t say_losses(const struct lane *lane, enum push_lane which)
