@@ -18,9 +18,7 @@ struct push_server {
  */
 struct push_server push_server_start(struct harness *harness, const char *mode, bool tls);
 
-/*
- * A test in which leakmon cannot load libcurl: the dynamic linker finds empty files first.
- */
+/* A test in which leakmon cannot load libcurl: the dynamic linker finds empty files first. */
 int push_setup_without_libcurl(void **state);
 int push_teardown_without_libcurl(void **state);
 #define without_libcurl(test)                                                                      \

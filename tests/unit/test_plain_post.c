@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Plain posts over real sockets: to several addresses, of large bodies, and to servers that hang
- * up. */
+/* Plain posts over real sockets: several addresses, large bodies, servers that hang up. */
+#include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <arpa/inet.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,8 +17,7 @@
 
 #define BODY (8u << 20)
 
-/* Returns a socket that listens at a port of the kernel's choice, unless it is only to be closed.
- */
+/* Returns a socket that listens at a port of the kernel's choice. */
 static int listen_at(union push_address *address)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
