@@ -260,6 +260,13 @@ make_request_seeds() {
 	printf 'POST /healthz HTTP/2\r\n\r\n' >"$1/post"
 }
 
+make_answer_seeds() {
+	printf 'HTTP/1.1 503 Busy\r\nRetry-After: 5\r\nContent-Length: 2\r\n\r\nno' >"$1/busy"
+	printf 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\nok\r\n0\r\nX: y\r\n\r\n' \
+		>"$1/chunked"
+	printf 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 400 Bad\n\nuntil the end' >"$1/end"
+}
+
 # One line per harness: the source of its seeds.
 make_seeds() {
 	case $1 in
@@ -278,6 +285,7 @@ make_seeds() {
 		fuzz_ruby* | fuzz_sampler_profiles | fuzz_tcmalloc | fuzz_tracemalloc | fuzz_v8*)
 		make_change_seeds "$2"
 		;;
+	fuzz_http_answer) make_answer_seeds "$2" ;;
 	fuzz_http_request) make_request_seeds "$2" ;;
 	fuzz_worker_answer) "$directory/seed_worker_answer" "$2" "$seeds"/*.elf ;;
 	*) cp "$seeds"/*.elf "$2" ;;

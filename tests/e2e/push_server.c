@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "push_server.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "shell.h"
 
@@ -31,4 +34,27 @@ struct push_server push_server_start(struct harness *harness, const char *mode, 
 	snprintf(server.url, sizeof(server.url), "%s://localhost:%u", tls ? "https" : "http", port);
 	snprintf(server.hook, sizeof(server.hook), "%s/hook", server.url);
 	return server;
+}
+
+int push_setup_without_libcurl(void **state)
+{
+	static const char *const libraries[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
+	int error = harness_setup(state);
+	struct harness *harness = *state;
+
+	for (size_t i = 0; i < 2 && !error; i++) {
+		char path[64];
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/%s", harness->directory, libraries[i]);
+		fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+		error = fd < 0 || close(fd) ? -1 : 0;
+	}
+	return error ? error : setenv("LD_LIBRARY_PATH", harness->directory, 1);
+}
+
+int push_teardown_without_libcurl(void **state)
+{
+	unsetenv("LD_LIBRARY_PATH");
+	return harness_teardown(state);
 }

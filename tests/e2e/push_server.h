@@ -18,4 +18,14 @@ struct push_server {
  */
 struct push_server push_server_start(struct harness *harness, const char *mode, bool tls);
 
+/* A test in which leakmon cannot load libcurl: the dynamic linker finds empty files first. */
+int push_setup_without_libcurl(void **state);
+int push_teardown_without_libcurl(void **state);
+#define without_libcurl(test)                                                                      \
+	{                                                                                          \
+		.name = #test "_without_libcurl", .test_func = (test),                             \
+		.setup_func = push_setup_without_libcurl,                                          \
+		.teardown_func = push_teardown_without_libcurl                                     \
+	}
+
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * --push and --webhook against servers that take everything, half, nothing, or nothing in time, and
- * without a trusted certificate: what arrives, what is lost, and what is reported.
+ * without a trusted certificate: what arrives, what is lost, and what is reported. With and without
+ * libcurl.
  */
 #include <signal.h>
 
@@ -264,6 +265,28 @@ static void what_cannot_be_pushed_to_is_reported_at_once(void **state)
 		1, "line 1: expected an HTTP header");
 }
 
+static void https_without_libcurl_is_refused(void **state)
+{
+	struct harness *harness = harness_any(state);
+
+	monitor_expect_error(harness, MONITOR(harness, "--webhook", "https://localhost:1/hook"), 1,
+			     "--webhook to https:// needs libcurl 7.66 or later: install libcurl4");
+}
+
+static void a_closed_port_is_named_as_the_cause(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak"), *monitor;
+
+	monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "--push",
+				   "http://localhost:1", "3600");
+	workload_do(harness, workload, "go");
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 1);
+	assert_non_null(strstr(monitor->err.text, "1 of 1 profile did not reach localhost: cannot "
+						  "connect: Connection refused"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +298,13 @@ int main(void)
 		e2e_test(an_event_of_a_triage_names_the_line),
 		e2e_test(an_answer_of_diagnose_is_an_event),
 		e2e_test(what_cannot_be_pushed_to_is_reported_at_once),
+		without_libcurl(nothing_is_lost_when_half_of_the_requests_fail),
+		without_libcurl(the_monitor_does_not_wait_for_a_slow_server),
+		without_libcurl(memory_is_bounded_when_a_server_never_answers),
+		without_libcurl(an_event_of_a_triage_names_the_line),
+		without_libcurl(an_answer_of_diagnose_is_an_event),
+		without_libcurl(a_closed_port_is_named_as_the_cause),
+		without_libcurl(https_without_libcurl_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,7 +55,7 @@ int handover_start(struct child *child, struct dying *dying, const char *argumen
 
 	if (!error)
 		error = await_start(child);
-	if (error)
+	if (error < 0)
 		child_stop(child, dying);
 	return error;
 }

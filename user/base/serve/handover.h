@@ -22,7 +22,8 @@ int64_t handover_seal(FILE *stream, int error);
 
 /*
  * Starts such a process (`argument` and `served`: base/sandbox/child.h) and waits until it has
- * dropped its rights. Returns its 32-bit answer; -ETIMEDOUT, -ECONNRESET or -errno: the process did
+ * dropped its rights. Returns its 32-bit answer, of which
+ * a negative one ends it; -ETIMEDOUT, -ECONNRESET or -errno: the process did
  * not start.
  */
 int handover_start(struct child *child, struct dying *dying, const char *argument, int served);

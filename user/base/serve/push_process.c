@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "base/serve/push_process.h"
 
-#define CURL_DISABLE_TYPECHECK
 #include <arpa/inet.h>
-#include <curl/curl.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <netdb.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -21,117 +16,37 @@
 #include "base/packet.h"
 #include "base/protobuf.h"
 #include "base/sandbox/sandbox.h"
+#include "base/serve/push_transport.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define MEMORY_BYTES (UINT64_C(256) << 20)
 #define CONFIGURATION_MAX (1u << 20)
 #define PACKETS_A_TURN 64
-#define ANSWER_SIZE 256
-#define ADDRESSES_MAX 8
 #define RESOLVED_FOR_MS 60000
 #define RETRY_AFTER_MAX_S 60
 /* During the final wait, a failed attempt is repeated soon. */
 #define BACKOFF_LAST_MS 100
 #define IDLE_MS 60000
 
-/* -------- the library */
-
-#define CURL_FUNCTIONS(DO)                                                                         \
-	DO(global_init)                                                                            \
-	DO(version_info)                                                                           \
-	DO(easy_init)                                                                              \
-	DO(easy_setopt)                                                                            \
-	DO(easy_getinfo)                                                                           \
-	DO(easy_strerror)                                                                          \
-	DO(slist_append)                                                                           \
-	DO(slist_free_all)                                                                         \
-	DO(multi_init)                                                                             \
-	DO(multi_add_handle)                                                                       \
-	DO(multi_remove_handle)                                                                    \
-	DO(multi_perform)                                                                          \
-	DO(multi_info_read)                                                                        \
-	DO(multi_poll)
-
-#define CURL_MEMBER(name) __typeof__ (&curl_##name)(name);
-struct curl_library {
-	CURL_FUNCTIONS(CURL_MEMBER)
-};
-
-/* A static program has not even these. */
-#pragma weak dlopen
-#pragma weak dlsym
-#pragma weak getaddrinfo
-#pragma weak freeaddrinfo
-#pragma weak gai_strerror
-
-static int curl_load(struct curl_library *curl)
-{
-	static const char *const libraries[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
-	void *library = NULL;
-	bool complete = true;
-
-	if (!dlopen || !dlsym || !getauxval(AT_BASE))
-		return PUSH_STATIC;
-	for (size_t i = 0; i < ARRAY_SIZE(libraries) && !library; i++)
-		library = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
-	if (!library)
-		return PUSH_NO_LIBRARY;
-#define CURL_FIND(name)                                                                            \
-	*(void **)&curl->name = dlsym(library, "curl_" #name);                                     \
-	complete &= curl->name != NULL;
-	CURL_FUNCTIONS(CURL_FIND)
-	if (!complete || curl->global_init(CURL_GLOBAL_ALL))
-		return PUSH_NO_LIBRARY;
-	/* Older C libraries load these at the first look-up, when loading is no longer possible. */
-	dlopen("libnss_files.so.2", RTLD_NOW);
-	dlopen("libnss_dns.so.2", RTLD_NOW);
-	return 0;
-}
-
 /* -------- lanes */
 
 struct lane {
-	char *configuration; /* NULL: not configured; the texts below point into it */
-	const char *url, *type, *ca;
-	struct curl_slist *headers;
-	char host[PUSH_HOST_SIZE];
-	uint16_t port;
-	struct curl_slist *resolved; /* for CURLOPT_RESOLVE */
-	uint64_t resolved_ns;	     /* 0: not recently */
+	char *configuration; /* NULL: not configured; the texts of the exchange point into it */
+	struct push_exchange exchange;
+	uint64_t resolved_ns; /* 0: not recently */
 	struct push_queue queue;
-	CURL *easy;
 	unsigned failures; /* in a row */
 	uint64_t retry_ns;
-	char error[CURL_ERROR_SIZE];
-	char answer[ANSWER_SIZE]; /* the beginning of the server's answer */
-	size_t answered;
 	struct push_status status;
 	bool changed; /* not yet reported to the monitor */
 };
 
 struct pushing {
-	struct curl_library curl;
-	CURLM *multi;
+	struct push_transport *transport;
 	struct lane lanes[PUSH_LANE_MAX_];
 	uint64_t deadline_ns; /* 0: the monitor has not asked to finish */
 };
-
-static struct curl_slist *headers_of(const struct pushing *pushing, const struct lane *lane,
-				     char *lines)
-{
-	const struct curl_library *curl = &pushing->curl;
-	/* Prevents libcurl from waiting for an answer to its announcement of a large body. */
-	struct curl_slist *list = curl->slist_append(NULL, "Expect:");
-	char type[128], *line;
-
-	snprintf(type, sizeof(type), "Content-Type: %s", lane->type);
-	list = curl->slist_append(list, type);
-	while ((line = strsep(&lines, "\n"))) {
-		if (*line)
-			list = curl->slist_append(list, line);
-	}
-	return list;
-}
+_Static_assert(PUSH_LANE_MAX_ <= PUSH_AT_ONCE, "every lane may send");
 
 /* Returns the next text of a configuration; NULL at the end. */
 static char *text_take(char **at, const char *end)
@@ -144,91 +59,80 @@ static char *text_take(char **at, const char *end)
 	return text;
 }
 
-static bool configure(struct pushing *pushing, struct lane *lane, uint8_t *file, size_t size)
+/* -------- names */
+
+/* Returns whether the host is an address, and fills it in. */
+static bool host_is_address(struct push_exchange *exchange)
 {
-	char *at = (char *)file, *end = at + size, *headers;
+	union push_address *address = exchange->addresses;
+
+	memset(address, 0, sizeof(*address));
+	if (inet_pton(AF_INET, exchange->host, &address->v4.sin_addr) == 1) {
+		address->v4.sin_family = AF_INET;
+		address->v4.sin_port = htons(exchange->port);
+	} else if (inet_pton(AF_INET6, exchange->host, &address->v6.sin6_addr) == 1) {
+		address->v6.sin6_family = AF_INET6;
+		address->v6.sin6_port = htons(exchange->port);
+	} else {
+		return false;
+	}
+	exchange->address_count = 1;
+	return true;
+}
+
+static bool configure(struct lane *lane, uint8_t *file, size_t size)
+{
+	struct push_exchange *exchange = &lane->exchange;
+	char *at = (char *)file, *end = at + size;
 
 	free(lane->configuration);
 	lane->configuration = at;
-	lane->url = text_take(&at, end);
-	lane->type = lane->url ? text_take(&at, end) : NULL;
-	lane->ca = lane->type ? text_take(&at, end) : NULL;
-	headers = lane->ca ? text_take(&at, end) : NULL;
-	if (!headers || !push_is_url(lane->url) ||
-	    !push_url_host(lane->url, lane->host, &lane->port))
+	exchange->url = text_take(&at, end);
+	exchange->type = exchange->url ? text_take(&at, end) : NULL;
+	exchange->ca = exchange->type ? text_take(&at, end) : NULL;
+	exchange->headers = exchange->ca ? text_take(&at, end) : NULL;
+	if (!exchange->headers || !push_is_url(exchange->url) ||
+	    !push_url_host(exchange->url, exchange->host, &exchange->port))
 		return false;
-	pushing->curl.slist_free_all(lane->headers);
-	lane->headers = headers_of(pushing, lane, headers);
-	if (!lane->easy)
-		lane->easy = pushing->curl.easy_init();
-	return lane->easy != NULL;
+	exchange->is_numeric = host_is_address(exchange);
+	return true;
 }
 
-static size_t take_answer(char *data, size_t size, size_t count, void *context)
+static void addresses_take(struct push_exchange *exchange, const struct addrinfo *found)
 {
-	struct lane *lane = context;
-	size_t room = sizeof(lane->answer) - 1 - lane->answered;
+	exchange->address_count = 0;
+	for (; found && exchange->address_count < PUSH_ADDRESSES_MAX; found = found->ai_next) {
+		union push_address *address = &exchange->addresses[exchange->address_count];
 
-	memcpy(lane->answer + lane->answered, data, MIN(room, size * count));
-	lane->answered += MIN(room, size * count);
-	return size * count;
-}
-
-/* -------- names */
-
-static bool is_numeric(const char *host)
-{
-	struct in6_addr address;
-
-	return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
-}
-
-static void addresses_print(FILE *out, const struct addrinfo *found)
-{
-	char address[INET6_ADDRSTRLEN];
-	size_t count = 0;
-
-	for (; found && count < ADDRESSES_MAX; found = found->ai_next) {
-		bool v6 = found->ai_family == AF_INET6;
-		const void *bytes =
-			v6 ? (const void *)&((struct sockaddr_in6 *)found->ai_addr)->sin6_addr
-			   : (const void *)&((struct sockaddr_in *)found->ai_addr)->sin_addr;
-
-		if (inet_ntop(found->ai_family, bytes, address, sizeof(address)))
-			fprintf(out, v6 ? "%s[%s]" : "%s%s", count++ ? "," : "", address);
+		if (found->ai_addrlen > sizeof(*address) ||
+		    (found->ai_family != AF_INET && found->ai_family != AF_INET6))
+			continue;
+		memcpy(address, found->ai_addr, found->ai_addrlen);
+		if (found->ai_family == AF_INET)
+			address->v4.sin_port = htons(exchange->port);
+		else
+			address->v6.sin6_port = htons(exchange->port);
+		exchange->address_count++;
 	}
 }
 
-/*
- * libcurl would resolve names in a thread, which this process may not create. Returns NULL, or the
- * problem.
- */
-static const char *resolve(struct pushing *pushing, struct lane *lane)
+/* Returns NULL, or the problem. */
+static const char *resolve(struct lane *lane)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
-	struct curl_slist *previous = lane->resolved;
+	struct push_exchange *exchange = &lane->exchange;
 	struct addrinfo *found;
-	char entry[1024] = "";
-	FILE *out;
 	int error;
 
-	if (is_numeric(lane->host) ||
+	if (exchange->is_numeric ||
 	    (lane->resolved_ns && monotonic_ns() < lane->resolved_ns + RESOLVED_FOR_MS * NS_PER_MS))
 		return NULL;
-	error = getaddrinfo(lane->host, NULL, &hints, &found);
+	error = getaddrinfo(exchange->host, NULL, &hints, &found);
 	if (error)
 		return error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error);
-	out = fmemopen(entry, sizeof(entry), "w");
-	if (out) {
-		fprintf(out, "%s:%u:", lane->host, lane->port);
-		addresses_print(out, found);
-		fclose(out);
-	}
+	addresses_take(exchange, found);
 	freeaddrinfo(found);
-	lane->resolved = pushing->curl.slist_append(NULL, entry);
 	lane->resolved_ns = monotonic_ns();
-	pushing->curl.easy_setopt(lane->easy, CURLOPT_RESOLVE, lane->resolved);
-	pushing->curl.slist_free_all(previous);
 	return NULL;
 }
 
@@ -260,100 +164,45 @@ static void set_retry(struct pushing *pushing, struct lane *lane, uint64_t at_le
 	lane->changed = true;
 }
 
-/* Options that are the same for all attempts. */
-static const struct {
-	CURLoption option;
-	long value;
-} numbers[] = {
-	{CURLOPT_POST, 1},
-	{CURLOPT_NOSIGNAL, 1},
-	{CURLOPT_FOLLOWLOCATION, 0},
-	{CURLOPT_SSL_VERIFYPEER, 1},
-	{CURLOPT_SSL_VERIFYHOST, 2},
-	{CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2},
-	{CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1},
-	{CURLOPT_CONNECTTIMEOUT_MS, PUSH_CONNECT_MS},
-	{CURLOPT_TIMEOUT_MS, PUSH_ATTEMPT_MS},
-};
-
-static CURLcode set_certificates(struct pushing *pushing, struct lane *lane)
-{
-	struct curl_blob blob = {(void *)lane->ca, strlen(lane->ca), CURL_BLOB_COPY};
-
-	if (!*lane->ca)
-		return CURLE_OK;
-	pushing->curl.easy_setopt(lane->easy, CURLOPT_CAPATH, NULL);
-	return pushing->curl.easy_setopt(lane->easy, CURLOPT_CAINFO_BLOB, &blob);
-}
-
-static CURLcode set_options(struct pushing *pushing, struct lane *lane)
-{
-	const struct curl_library *curl = &pushing->curl;
-	const struct push_document *document = &lane->queue.items[0];
-	const struct {
-		CURLoption option;
-		void *value;
-	} pointers[] = {
-		{CURLOPT_PROXY, ""},
-		{CURLOPT_USERAGENT, "leakmon/" LEAKMON_VERSION},
-		{CURLOPT_HTTPHEADER, lane->headers},
-		{CURLOPT_ERRORBUFFER, lane->error},
-		{CURLOPT_WRITEFUNCTION, take_answer},
-		{CURLOPT_WRITEDATA, lane},
-		{CURLOPT_PRIVATE, lane},
-		{CURLOPT_POSTFIELDS, document->body},
-	};
-	_cleanup_free_ char *url = NULL;
-	CURLcode code = set_certificates(pushing, lane);
-
-	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !code; i++)
-		code = curl->easy_setopt(lane->easy, numbers[i].option, numbers[i].value);
-	for (size_t i = 0; i < ARRAY_SIZE(pointers) && !code; i++)
-		code = curl->easy_setopt(lane->easy, pointers[i].option, pointers[i].value);
-	if (!code)
-		code = curl->easy_setopt(lane->easy, CURLOPT_POSTFIELDSIZE_LARGE,
-					 (curl_off_t)document->size);
-	if (asprintf(&url, "%s%s%s", lane->url, *document->query ? "?" : "", document->query) < 0)
-		return CURLE_OUT_OF_MEMORY;
-	return code ? code : curl->easy_setopt(lane->easy, CURLOPT_URL, url);
-}
-
 static void begin(struct pushing *pushing, struct lane *lane)
 {
-	const char *unknown = resolve(pushing, lane);
-	CURLcode code;
+	struct push_exchange *exchange = &lane->exchange;
+	const char *unknown = resolve(lane);
 
 	if (unknown) {
 		say(lane, "its name is not found", unknown);
 		set_retry(pushing, lane, 0);
 		return;
 	}
-	memset(lane->answer, 0, sizeof(lane->answer));
-	lane->answered = 0;
-	*lane->error = '\0';
-	code = set_options(pushing, lane);
-	if (!code && !pushing->curl.multi_add_handle(pushing->multi, lane->easy)) {
+	exchange->document = &lane->queue.items[0];
+	exchange->status = 0;
+	exchange->retry_after_s = 0;
+	memset(exchange->answer, 0, sizeof(exchange->answer));
+	exchange->answered = 0;
+	*exchange->error = '\0';
+	exchange->untrusted = false;
+	if (pushing->transport->begin(pushing->transport, exchange)) {
 		lane->queue.sending = true;
 		return;
 	}
-	say(lane, "libcurl cannot do it", pushing->curl.easy_strerror(code));
+	lane->resolved_ns = 0;
+	say(lane, exchange->error, "");
 	set_retry(pushing, lane, 0);
 }
 
-static void say_library_error(struct pushing *pushing, struct lane *lane, CURLcode code)
+static void say_failure(struct lane *lane)
 {
-	const char *detail = *lane->error ? lane->error : pushing->curl.easy_strerror(code);
 	char text[PUSH_PROBLEM_SIZE];
 
 	/* The server may have moved to another address. */
 	lane->resolved_ns = 0;
-	if (code != CURLE_PEER_FAILED_VERIFICATION) {
-		say(lane, detail, "");
+	if (!lane->exchange.untrusted) {
+		say(lane, lane->exchange.error, "");
 		return;
 	}
 	snprintf(text, sizeof(text),
-		 "its certificate is not trusted (%.150s); name the CA's with %s", detail,
-		 "--push-ca FILE");
+		 "its certificate is not trusted (%.150s); name the CA's with %s",
+		 lane->exchange.error, "--push-ca FILE");
 	say(lane, text, "");
 }
 
@@ -366,7 +215,7 @@ static bool lane_is_otlp(const struct pushing *pushing, const struct lane *lane)
  * Keeps the text of a field of OTLP's answer as the whole answer: Status and PartialSuccess both
  * have their message in field 2.
  */
-static void answer_keep_message(struct lane *lane, struct protobuf_reader message)
+static void answer_keep_message(struct push_exchange *exchange, struct protobuf_reader message)
 {
 	struct protobuf_field field;
 
@@ -375,20 +224,26 @@ static void answer_keep_message(struct lane *lane, struct protobuf_reader messag
 
 		if (field.number != 2 || !field.is_bytes)
 			continue;
-		memmove(lane->answer, field.content.at, size);
-		lane->answer[size] = '\0';
+		memmove(exchange->answer, field.content.at, size);
+		exchange->answer[size] = '\0';
 		return;
 	}
+}
+
+static struct protobuf_reader answer_reader(const struct push_exchange *exchange)
+{
+	const uint8_t *answer = (const uint8_t *)exchange->answer;
+
+	return (struct protobuf_reader){answer, answer + exchange->answered};
 }
 
 /*
  * Returns how many items of a request an OTLP server rejected although it answered 200
  * (partial_success).
  */
-static uint64_t answer_rejected(struct lane *lane)
+static uint64_t answer_rejected(struct push_exchange *exchange)
 {
-	struct protobuf_reader answer = {(const uint8_t *)lane->answer,
-					 (const uint8_t *)lane->answer + lane->answered};
+	struct protobuf_reader answer = answer_reader(exchange);
 	struct protobuf_field partial, field;
 	uint64_t rejected = 0;
 
@@ -400,7 +255,7 @@ static uint64_t answer_rejected(struct lane *lane)
 		while (protobuf_next(&inner, &field))
 			rejected = field.number == 1 && !field.is_bytes ? field.value : rejected;
 		if (rejected)
-			answer_keep_message(lane, partial.content);
+			answer_keep_message(exchange, partial.content);
 		break;
 	}
 	return rejected;
@@ -412,48 +267,44 @@ static void say_rejected(struct lane *lane, uint64_t rejected)
 
 	snprintf(text, sizeof(text), "it rejected %llu of the items in one",
 		 (unsigned long long)rejected);
-	say(lane, text, lane->answer);
+	say(lane, text, lane->exchange.answer);
 }
 
-static void say_status(struct pushing *pushing, struct lane *lane, long status)
+static void say_status(const struct pushing *pushing, struct lane *lane)
 {
+	struct push_exchange *exchange = &lane->exchange;
+	long status = exchange->status;
 	char text[96];
 
 	if (lane_is_otlp(pushing, lane))
-		answer_keep_message(lane, (struct protobuf_reader){(const uint8_t *)lane->answer,
-								   (const uint8_t *)lane->answer +
-									   lane->answered});
-	lane->answer[strcspn(lane->answer, "\r\n")] = '\0';
+		answer_keep_message(exchange, answer_reader(exchange));
+	exchange->answer[strcspn(exchange->answer, "\r\n")] = '\0';
 	snprintf(text, sizeof(text), "it answers HTTP %ld%s", status,
 		 status == 401 || status == 403 ? " (credentials: --push-headers, "
 						  "--webhook-headers, --otlp-headers)"
 						: "");
-	say(lane, text, lane->answer);
+	say(lane, text, exchange->answer);
 }
 
-static void end(struct pushing *pushing, struct lane *lane, CURLcode code)
+static void end(struct pushing *pushing, struct lane *lane)
 {
-	curl_off_t after_s = 0;
+	const struct push_exchange *exchange = &lane->exchange;
+	bool failed = *exchange->error, otlp = lane_is_otlp(pushing, lane);
+	enum push_result result = push_result_of(failed ? 0 : exchange->status, otlp);
 	uint64_t rejected = 0;
-	long status = 0;
-	enum push_result result;
 
-	pushing->curl.easy_getinfo(lane->easy, CURLINFO_RESPONSE_CODE, &status);
-	pushing->curl.easy_getinfo(lane->easy, CURLINFO_RETRY_AFTER, &after_s);
-	pushing->curl.multi_remove_handle(pushing->multi, lane->easy);
-	result = push_result_of(code ? 0 : status, lane_is_otlp(pushing, lane));
-	if (result == PUSH_DELIVERED && lane_is_otlp(pushing, lane))
-		rejected = answer_rejected(lane);
+	if (result == PUSH_DELIVERED && otlp)
+		rejected = answer_rejected(&lane->exchange);
 	if (rejected) {
 		say_rejected(lane, rejected);
 		result = PUSH_REFUSED;
-	} else if (code) {
-		say_library_error(pushing, lane, code);
+	} else if (failed) {
+		say_failure(lane);
 	} else if (result != PUSH_DELIVERED) {
-		say_status(pushing, lane, status);
+		say_status(pushing, lane);
 	}
 	if (result == PUSH_RETRY) {
-		set_retry(pushing, lane, (uint64_t)MAX(MIN(after_s, RETRY_AFTER_MAX_S), 0) * 1000);
+		set_retry(pushing, lane, MIN(exchange->retry_after_s, RETRY_AFTER_MAX_S) * 1000);
 		return;
 	}
 	if (result == PUSH_DELIVERED) {
@@ -520,8 +371,7 @@ static int take_packet(struct pushing *pushing)
 		return 0;
 	}
 	configuration = file_take(file, packet.size, CONFIGURATION_MAX);
-	return configuration && configure(pushing, &pushing->lanes[packet.lane], configuration,
-					  packet.size)
+	return configuration && configure(&pushing->lanes[packet.lane], configuration, packet.size)
 		       ? 0
 		       : -EPIPE;
 }
@@ -551,23 +401,19 @@ static void begin_where_due(struct pushing *pushing)
 	for (size_t i = 0; i < PUSH_LANE_MAX_; i++) {
 		struct lane *lane = &pushing->lanes[i];
 
-		if (lane->easy && lane->queue.count && !lane->queue.sending &&
-		    monotonic_ns() >= lane->retry_ns)
+		if (lane->queue.count && !lane->queue.sending && monotonic_ns() >= lane->retry_ns)
 			begin(pushing, lane);
 	}
 }
 
 static void end_where_done(struct pushing *pushing)
 {
-	CURLMsg *message;
-	int left;
+	struct push_exchange *ended;
 
-	while ((message = pushing->curl.multi_info_read(pushing->multi, &left))) {
+	while ((ended = pushing->transport->step(pushing->transport))) {
 		for (size_t i = 0; i < PUSH_LANE_MAX_; i++) {
-			if (pushing->lanes[i].easy == message->easy_handle) {
-				end(pushing, &pushing->lanes[i], message->data.result);
-				break;
-			}
+			if (&pushing->lanes[i].exchange == ended)
+				end(pushing, &pushing->lanes[i]);
 		}
 	}
 }
@@ -590,7 +436,7 @@ static int timeout_ms(const struct pushing *pushing)
 	for (size_t i = 0; i < PUSH_LANE_MAX_; i++) {
 		const struct lane *lane = &pushing->lanes[i];
 
-		if (lane->easy && lane->queue.count && !lane->queue.sending)
+		if (lane->queue.count && !lane->queue.sending)
 			next = MIN(next, MAX(lane->retry_ns, now));
 	}
 	if (pushing->deadline_ns)
@@ -601,16 +447,14 @@ static int timeout_ms(const struct pushing *pushing)
 /* Returns 0, or -EPIPE if the monitor is gone. */
 static int push_once(struct pushing *pushing)
 {
-	struct curl_waitfd control = {.fd = PUSH_CONTROL, .events = CURL_WAIT_POLLIN};
-	int running, ready, error = 0;
+	int error = 0;
 
 	begin_where_due(pushing);
-	pushing->curl.multi_perform(pushing->multi, &running);
 	end_where_done(pushing);
 	report_state(pushing, false);
 	if (is_done(pushing))
 		return 0;
-	pushing->curl.multi_poll(pushing->multi, &control, 1, timeout_ms(pushing), &ready);
+	pushing->transport->wait(pushing->transport, PUSH_CONTROL, timeout_ms(pushing));
 	for (int i = 0; i < PACKETS_A_TURN && !error; i++)
 		error = take_packet(pushing);
 	return error == -EAGAIN ? 0 : error;
@@ -619,14 +463,15 @@ static int push_once(struct pushing *pushing)
 static _Noreturn void run(void)
 {
 	struct pushing *pushing = calloc(1, sizeof(*pushing));
-	int32_t error = pushing ? curl_load(&pushing->curl) : -ENOMEM;
+	int32_t answer = pushing ? push_curl_open(&pushing->transport) : -ENOMEM;
+	int error = answer < 0 ? answer : 0;
 
-	/* Before the filter: it creates its wake-up descriptors. */
+	if (answer == PUSH_NO_LIBRARY || answer == PUSH_STATIC)
+		error = push_plain_open(&pushing->transport);
 	if (!error)
-		pushing->multi = pushing->curl.multi_init();
-	if (!error)
-		error = pushing->multi ? sandbox_enter_pusher(MEMORY_BYTES) : -ENOMEM;
-	if (send(PUSH_CONTROL, &error, sizeof(error), MSG_NOSIGNAL) != sizeof(error) || error)
+		error = sandbox_enter_pusher(MEMORY_BYTES);
+	answer = error ? error : answer;
+	if (send(PUSH_CONTROL, &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer) || error)
 		_exit(0);
 	while (!is_done(pushing) && !push_once(pushing))
 		;

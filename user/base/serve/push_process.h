@@ -3,7 +3,8 @@
  * The process behind --push, --webhook and --otlp: the same program, started again with
  * PUSH_ARGUMENT (by pusher.h), without privileges. It knows no reports: it sends documents that the
  * monitor has finished, by libcurl, which only this process loads, at run time: no other start of
- * the program pays for its thirty libraries.
+ * the program pays for its thirty libraries. Without libcurl it posts to http:// only
+ * (push_transport.h).
  *
  * Neither the server nor the network is trusted: answers are read to a bound, redirections are not
  * followed, certificates are verified. Each lane has a queue (push_queue.h) and one request at a
@@ -19,16 +20,14 @@
 #define PUSH_ARGUMENT "--push-process"
 #define PUSH_CONTROL 3 /* SOCK_SEQPACKET: packets here, struct push_status back */
 
-/* The process's first answer if it cannot load libcurl, or this libcurl is too old. */
-#define PUSH_NO_LIBRARY (-1000)
-/* The program is static: it cannot load a library. */
-#define PUSH_STATIC (-1001)
+/* The process's first answer if it posts to http:// only: without libcurl, or with too old a one.
+ */
+#define PUSH_NO_LIBRARY 1
+/* As above: the program is static, and cannot load a library. */
+#define PUSH_STATIC 2
 
 /* Separates the parts of a profile's form: long enough not to occur in a gzip stream by chance. */
 #define PUSH_BOUNDARY "leakmon-5d1c5a3f0b9e4f3c8a71"
-
-#define PUSH_ATTEMPT_MS 30000 /* for a whole request */
-#define PUSH_CONNECT_MS 10000
 
 /* --push; --webhook; the two of --otlp. */
 enum push_lane { PUSH_PROFILES, PUSH_EVENTS, PUSH_METRICS, PUSH_LOGS, PUSH_LANE_MAX_ };

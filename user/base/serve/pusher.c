@@ -255,10 +255,39 @@ static int configure(struct pusher *pusher, enum push_lane lane)
 	return send_packet(pusher, &packet, handover_seal(stream, 0), fileno(stream));
 }
 
+/* Returns 0, or -ENOTSUP after a message: only libcurl has TLS. */
+static int expect_plain(const struct pusher *pusher, int answer)
+{
+	for (size_t i = 0; i < PUSH_LANE_MAX_; i++) {
+		const char *url = pusher->lanes[i].url;
+
+		if (!url || !text_begins(url, "https://"))
+			continue;
+		if (answer == PUSH_STATIC)
+			log_error(
+				"--%s: a static program has no TLS: use a dynamic package, or http:// to a collector on this machine",
+				kinds[i].option);
+		else
+			log_error(
+				"--%s to https:// needs libcurl 7.66 or later: install libcurl4 (Debian) or libcurl (Fedora)",
+				kinds[i].option);
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
 static int start(struct pusher *pusher)
 {
-	int error = handover_start(&pusher->child, &pusher->dying, PUSH_ARGUMENT, -1);
+	int answer = handover_start(&pusher->child, &pusher->dying, PUSH_ARGUMENT, -1);
+	int error = MIN(answer, 0);
 
+	if (answer > 0) {
+		error = expect_plain(pusher, answer);
+		if (error) {
+			child_stop(&pusher->child, &pusher->dying);
+			return error;
+		}
+	}
 	for (size_t i = 0; i < PUSH_LANE_MAX_ && !error; i++) {
 		struct lane *lane = &pusher->lanes[i];
 
@@ -266,13 +295,7 @@ static int start(struct pusher *pusher)
 		if (lane->url)
 			error = configure(pusher, i);
 	}
-	if (error == PUSH_NO_LIBRARY)
-		log_error(
-			"--push, --webhook and --otlp need libcurl 7.66 or later: install libcurl4 (Debian) or libcurl (Fedora)");
-	else if (error == PUSH_STATIC)
-		log_error(
-			"this static program lacks --push, --webhook and --otlp: use a dynamic package, or let a collector fetch /profile (--listen)");
-	else if (error)
+	if (error)
 		log_error("cannot start the process that pushes: %s", strerror(-error));
 	return error;
 }
@@ -317,7 +340,7 @@ int pusher_open(struct pusher **pusher, const struct push_options *options)
 		error = start(made);
 	if (error) {
 		pusher_close(made);
-		return error > PUSH_NO_LIBRARY ? error : -ENOTSUP;
+		return error;
 	}
 	*pusher = made;
 	return 0;
@@ -376,7 +399,8 @@ static bool take_status(struct pusher *pusher)
 	status.problem[sizeof(status.problem) - 1] = '\0';
 	/* A problem that came and went between two checks is not logged. */
 	pusher->lanes[status.lane].status = status;
-	pusher->finished |= status.finished;
+	/* The process reports the lanes in their order. */
+	pusher->finished |= status.finished && status.lane == PUSH_LANE_MAX_ - 1;
 	return true;
 }
 
@@ -442,9 +466,6 @@ static void await_end(struct pusher *pusher)
 		if (!take_status(pusher) && answer.revents & (POLLHUP | POLLERR))
 			break;
 	}
-	/* Statuses of the other lanes. */
-	while (take_status(pusher))
-		;
 }
 
 static uint64_t say_losses(const struct lane *lane, enum push_lane which)
