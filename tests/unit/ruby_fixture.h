@@ -384,7 +384,7 @@ static inline void forged_threads(struct forged *forged)
 	forged_frame(forged);
 }
 
-/* Nothing but the table of finalizers leads to what it calls; to what it is for, nothing. */
+/* Only the table of finalizers leads to the finalizer; nothing leads to the object. */
 static inline void forged_others(struct forged *forged)
 {
 	const struct ruby_layout *layout = forged->layout;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The heap of a small Ruby program made by hand, in each layout; then the same with nonsense in it.
- */
+/* A handmade heap of a small Ruby program, in each layout; then with nonsense in it. */
 #include "unit/ruby_fixture.h"
 
 #define MUTANTS 100

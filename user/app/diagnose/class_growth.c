@@ -465,8 +465,8 @@ static const struct bounded_container *filling_on_path(const struct diagnosis_ev
 	return NULL;
 }
 
-/* A class of the program that grows outside containers with limits comes before those that fill
- * them. */
+/* A class of the program that grows outside containers with limits comes before the classes that
+ * fill them. */
 static void put_unlimited_first(const struct diagnosis_evidence *evidence,
 				struct diagnosis *diagnosis)
 {

@@ -266,7 +266,7 @@ static bool has_threads(const struct ruby *ruby)
 	       target_word(ruby->memory, thread + THREAD_MACHINE) == ruby->vm;
 }
 
-/* What is missing, of the word that came furthest. */
+/* The failed check of the candidate that passed most checks. */
 struct search {
 	struct ruby *ruby;
 	bool has_heap;
@@ -288,7 +288,7 @@ static int try_machine(void *context, uint64_t address, uint64_t word)
 	return has_threads(ruby);
 }
 
-/* NULL, or what is not there. */
+/* Returns NULL, or the check that failed. */
 static const char *find_machine(struct ruby *ruby)
 {
 	struct search search = {.ruby = ruby};

@@ -151,7 +151,7 @@ static uint64_t words_there(const struct referrer *referrer, uint64_t start, uin
 
 enum naming { NAMED_BY_PLACE, NAMED_BY_LABELS };
 
-/* Values that stand in a row; `labels`: a count, then so many; NULL: none. */
+/* Refers to values in a row. `labels`: a count, followed by the labels; NULL: none. */
 static int refer_row(const struct referrer *referrer, uint64_t start, uint64_t count,
 		     enum naming naming, const uint32_t *labels)
 {
@@ -739,7 +739,7 @@ static int refer_thread(const struct referrer *referrer)
 	return error || !context.ec ? error : ruby_context_refer(&context);
 }
 
-/* The stacks that all fibers have in common are mappings: only what is in use of them counts. */
+/* All fibers share mappings of stacks: only the parts in use count. */
 static int fiber_stack(const struct ruby_context *context, uint64_t fiber)
 {
 	struct ruby *ruby = context->ruby;

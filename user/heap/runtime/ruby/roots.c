@@ -155,7 +155,7 @@ static int claim_id_table(const struct ruby *ruby, struct heap_sink *sink, uint6
 								   : claim_own(sink, table.items);
 }
 
-/* Objects to be marked, and what is left of them. */
+/* Objects to be marked, and those still to be visited. */
 static int claim_mark_stack(const struct ruby *ruby, struct heap_sink *sink)
 {
 	uint64_t place = ruby->objspace + ruby->layout->mark_stack;
@@ -469,7 +469,7 @@ static int add_registered(struct ruby *ruby, struct heap_sink *sink)
 	return error;
 }
 
-/* From objects, which it does not hold, to lists of what is called at their end. */
+/* The table leads from objects, which it does not hold, to lists of their finalizers. */
 static int add_finalizers(struct ruby *ruby, struct heap_sink *sink)
 {
 	uint64_t address = target_word(ruby->memory, ruby->objspace + ruby->layout->finalizers);

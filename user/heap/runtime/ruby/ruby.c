@@ -332,7 +332,7 @@ static int walk_page(struct walk *walk, unsigned char *bytes)
 
 		error = add_slot(walk, slot, unswept && !(marks[bit / 64] >> bit % 64 & 1));
 	}
-	/* What is left in free slots holds nothing. */
+	/* Stale words of free slots hold nothing. */
 	return error ? error : heap_sink_idle(walk->sink, page->body, ruby->layout->page_bytes);
 }
 

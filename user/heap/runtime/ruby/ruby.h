@@ -147,8 +147,8 @@ struct ruby {
 	struct hash transient;	     /* starts of memory in the transient heap that was added */
 	struct hash generic;	     /* objects -> struct gen_ivtbl */
 	struct hash shape_labels;    /* shapes -> place in labels plus 1 */
-	struct hash struct_labels;   /* likewise classes of structs */
-	VEC(uint32_t) labels;	     /* a count, then so many labels */
+	struct hash struct_labels;   /* the same for classes of structs */
+	VEC(uint32_t) labels;	     /* a count, followed by the labels */
 	struct hash named;	     /* classes with a name, found by constants */
 	uint64_t unread_pages;
 	uint64_t free_bytes;
@@ -220,7 +220,8 @@ enum ruby_data ruby_data_kind(struct ruby *ruby, uint64_t object);
 
 /* Instance variables. */
 
-/* Labels of an object's variables by their places: a count, then so many. NULL: not known. */
+/* Returns labels of an object's variables by their places: a count, followed by the labels; NULL if
+ * unknown. */
 const uint32_t *ruby_variable_labels(struct ruby *ruby, struct heap_sink *sink, uint64_t class,
 				     uint64_t flags);
 /* Sees the variables or constants of a class, until it returns other than 0. */
