@@ -131,8 +131,8 @@ static void post_disconnect(struct plain_post *post)
 }
 
 /*
- * Begins to connect to the next address that can be tried: each gets an equal part of the time that
- * is left. Returns false, after post_fail(), if there is none.
+ * Begins to connect to the next usable address: each gets an equal part of the remaining time.
+ * Returns false, after post_fail(), if no address is left.
  */
 static bool connect_next(struct plain_post *post, int error)
 {

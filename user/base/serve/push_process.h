@@ -20,8 +20,7 @@
 #define PUSH_ARGUMENT "--push-process"
 #define PUSH_CONTROL 3 /* SOCK_SEQPACKET: packets here, struct push_status back */
 
-/* The process's first answer if it posts to http:// only: without libcurl, or with too old a one.
- */
+/* The process's first answer if it posts to http:// only: libcurl is missing or too old. */
 #define PUSH_NO_LIBRARY 1
 /* As above: the program is static, and cannot load a library. */
 #define PUSH_STATIC 2
