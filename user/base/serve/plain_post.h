@@ -7,8 +7,8 @@
 
 /*
  * Returns the request line and headers, with the empty line behind them; the caller frees. A given
- * header replaces the default one of its name, as in libcurl, except headers that frame the message.
- * NULL: out of memory.
+ * header replaces the default one of its name, as in libcurl, except headers that frame the
+ * message. NULL: out of memory.
  */
 char *plain_post_head(const struct push_exchange *exchange);
 
