@@ -200,6 +200,35 @@ static void objects_that_proc_does_not_count_are_not_accused(void **state)
 	}
 }
 
+/* Where the machine makes too many objects for them to be followed, two readings of /proc count. */
+static void what_was_not_followed_is_no_answer_that_nothing_grew(void **state)
+{
+	static const struct memory_conclusion steady = {.verdict = MEMORY_STEADY};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		bool given_up = i & 1, more = i & 2;
+		struct kernel_counts first = {0}, last = {0};
+		struct diagnosis_evidence evidence = {
+			.pid = 7, .comm = "seven", .seconds = 60, .conclusion = &steady};
+		struct diagnosis diagnosis;
+
+		first.of[THING_TIMERS].known = last.of[THING_TIMERS].known = true;
+		first.of[THING_TIMERS].count = 12;
+		last.of[THING_TIMERS].count = more ? 112 : 111;
+		evidence.kernel = (struct kernel_evidence){
+			.first = &first, .last = &last, .given_up = given_up};
+		diagnose_conclude(&evidence, &diagnosis);
+		assert_int_equal(diagnosis.verdict,
+				 given_up && more ? DIAGNOSIS_UNKNOWN : DIAGNOSIS_NO_LEAK);
+		assert_int_equal(strstr(diagnosis.why, "not followed") != NULL, given_up);
+		if (given_up && more) {
+			assert_int_equal(diagnosis.part, DIAGNOSED_KERNEL);
+			assert_string_equal(diagnosis.kernel.what, "POSIX timers");
+		}
+	}
+}
+
 static void segments_that_come_in_each_third_of_the_time_grow(void **state)
 {
 	static const struct {
@@ -263,6 +292,7 @@ int main(void)
 		cmocka_unit_test(code_for_which_the_kernel_keeps_more_and_more_is_accused),
 		cmocka_unit_test(the_counts_of_proc_are_shown_where_both_are_known),
 		cmocka_unit_test(objects_that_proc_does_not_count_are_not_accused),
+		cmocka_unit_test(what_was_not_followed_is_no_answer_that_nothing_grew),
 		cmocka_unit_test(segments_that_come_in_each_third_of_the_time_grow),
 		cmocka_unit_test(memory_of_the_kernel_competes_by_its_bytes),
 	};

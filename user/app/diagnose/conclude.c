@@ -346,6 +346,23 @@ static void conclude_filling(const struct diagnosis_evidence *evidence, struct d
 	diagnosis->why = "a container with a limit of its own fills: it held what became more";
 }
 
+/* A steady process for which the kernel's objects were not followed: /proc counts some of them. */
+static void conclude_unfollowed(const struct diagnosis_evidence *evidence,
+				struct diagnosis *diagnosis)
+{
+	if (!evidence->kernel.given_up || diagnosis->verdict != DIAGNOSIS_NO_LEAK ||
+	    !evidence->conclusion || evidence->conclusion->verdict != MEMORY_STEADY)
+		return;
+	diagnosis->why = "nothing grew in its memory; the kernel's objects were not followed: the "
+			 "machine makes too many";
+	if (!kernel_memory_counted(&evidence->kernel, &diagnosis->kernel))
+		return;
+	diagnosis->verdict = DIAGNOSIS_UNKNOWN;
+	diagnosis->part = DIAGNOSED_KERNEL;
+	diagnosis->why = "the kernel counts more objects of it; they were not followed by call "
+			 "stack: the machine makes too many";
+}
+
 static void find_limit(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	double rate = rss_rate(diagnosis);
@@ -488,6 +505,7 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 	if (diagnosis->verdict == DIAGNOSIS_UNKNOWN || diagnosis->verdict == DIAGNOSIS_NO_LEAK)
 		conclude_two_scans(evidence, diagnosis);
 	conclude_unexplained(evidence, diagnosis);
+	conclude_unfollowed(evidence, diagnosis);
 	find_mapper(evidence, diagnosis);
 	diagnosis->path = find_path(evidence, diagnosis);
 	conclude_filling(evidence, diagnosis);

@@ -24,6 +24,8 @@
 #define INODES_SHARE 0.5
 /* Minimum share of the outstanding objects that a count in /proc must confirm. */
 #define THINGS_SHARE 0.5
+/* So many more between two readings are hardly chance. */
+#define COUNTED_MIN 100
 #define DENTRY_CACHE "dentry"
 #define SEGMENTS_MIN 3
 
@@ -217,6 +219,33 @@ bool kernel_memory_judge(const struct kernel_evidence *evidence, struct diagnose
 		return false;
 	*kernel = most;
 	return true;
+}
+
+bool kernel_memory_counted(const struct kernel_evidence *evidence, struct diagnosed_kernel *kernel)
+{
+	static const char *const words[] = {
+		[THING_INOTIFY_WATCHES] = "inotify watches",
+		[THING_EPOLL_ITEMS] = "epoll items",
+		[THING_TIMERS] = "POSIX timers",
+		[THING_RECORD_LOCKS] = "record locks",
+		[THING_ZOMBIES] = "ended children that nobody waited for",
+	};
+	uint64_t most = COUNTED_MIN - 1;
+
+	_Static_assert(ARRAY_SIZE(words) == THING_MAX_, "words for every kind");
+	for (size_t i = 0; i < THING_MAX_ && evidence->first && evidence->last; i++) {
+		const struct diagnosed_count things = {.known = evidence->first->of[i].known &&
+								evidence->last->of[i].known,
+						       .before = evidence->first->of[i].count,
+						       .now = evidence->last->of[i].count};
+
+		if (!count_grew(&things) || things.now - things.before <= most)
+			continue;
+		most = things.now - things.before;
+		kernel->what = words[i];
+		kernel->things = things;
+	}
+	return kernel->things.known;
 }
 
 bool sysv_judge(const struct kernel_evidence *evidence, struct diagnosed_sysv *sysv)

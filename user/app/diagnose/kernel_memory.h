@@ -32,6 +32,7 @@ struct kernel_evidence {
 	size_t row_count;
 	double seconds; /* since the session began; 0: no session */
 	bool exact;	/* all objects were followed; else bytes and counts are estimates */
+	bool given_up;	/* the machine was too busy for them to be followed, or they cannot be */
 	const struct kernel_counts *first, *last; /* NULL: not read */
 	/* Unattached segments created since the beginning by this process or its descendants: at a
 	 * third, two thirds, and the end. */
@@ -40,6 +41,12 @@ struct kernel_evidence {
 		bool by_children;
 	} sysv;
 };
+
+/*
+ * Finds the kind of object that increased most by /proc's counts, where the objects were not
+ * followed; fills kernel->what and kernel->things. Returns false if there is none.
+ */
+bool kernel_memory_counted(const struct kernel_evidence *evidence, struct diagnosed_kernel *kernel);
 
 /* Return false if nothing with one call stack as its cause keeps growing. */
 bool kernel_memory_judge(const struct kernel_evidence *evidence, struct diagnosed_kernel *kernel);

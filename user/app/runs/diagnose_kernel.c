@@ -79,7 +79,8 @@ struct kernel_watch {
 	struct kernel_counts first, last;
 	struct object_session *session; /* owned; NULL: not opened */
 	uint32_t shift;
-	bool tried, given_up;
+	bool tried, given_up; /* given_up: also after a trial in which little stayed */
+	bool unfollowed;      /* given up because it costs too much, or cannot be done */
 };
 
 /* -------- the session */
@@ -178,6 +179,7 @@ static void watch_cost(struct kernel_watch *watch)
 	watch->session = NULL;
 	watch->shift += SHIFT_STEP;
 	watch->given_up = machine || watch->shift > SHIFT_MAX;
+	watch->unfollowed = watch->given_up;
 	if (watch->given_up)
 		log_info(
 			"PID %d: the kernel allocates too often for its objects to be followed; try `leakmon kernel -s 100`",
@@ -259,7 +261,7 @@ void kernel_watch_notice(struct kernel_watch *watch)
 	     !segments_grew(watch)))
 		return;
 	watch->session = session_new(watch->pid, watch->shift);
-	watch->given_up = !watch->session;
+	watch->given_up = watch->unfollowed = !watch->session;
 }
 
 /* -------- objects, at the end */
@@ -438,6 +440,7 @@ void kernel_watch_examine(struct kernel_watch *watch, struct kernel_evidence *ev
 	*evidence = (struct kernel_evidence){.exact = true};
 	if (!watch)
 		return;
+	evidence->given_up = watch->unfollowed;
 	kernel_counts_read(watch->pid, &watch->last);
 	evidence->first = &watch->first;
 	evidence->last = &watch->last;

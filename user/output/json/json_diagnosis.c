@@ -168,6 +168,12 @@ static void kernel_write(struct json_writer *json, const struct diagnosed_kernel
 {
 	if (!(kernel->bytes > 0)) {
 		json_put_null(json, "kernel");
+		if (!kernel->things.known)
+			return;
+		json_open(json, "kernel_counted", '{');
+		json_put_string(json, "what", kernel->what);
+		count_write(json, "things", &kernel->things);
+		json_close(json, '}');
 		return;
 	}
 	json_open(json, "kernel", '{');

@@ -278,9 +278,14 @@ static void kernel_write(FILE *out, const struct text_style *style,
 	const struct diagnosed_kernel *kernel = &diagnosis->kernel;
 	char bytes[16], took[16];
 
-	if (!(kernel->bytes > 0))
+	if (!(kernel->bytes > 0) && !kernel->things.known)
 		return;
 	label_write(out, style, "kernel");
+	if (!(kernel->bytes > 0)) {
+		fprintf(out, "%s: %" PRIu64 " → %" PRIu64 "\n", kernel->what, kernel->things.before,
+			kernel->things.now);
+		return;
+	}
 	if (kernel->what && kernel->things.known)
 		fprintf(out, "%s: %" PRIu64 " → %" PRIu64 "; ", kernel->what, kernel->things.before,
 			kernel->things.now);
