@@ -24,7 +24,7 @@
 #define INODES_SHARE 0.5
 /* Minimum share of the outstanding objects that a count in /proc must confirm. */
 #define THINGS_SHARE 0.5
-/* So many more between two readings are hardly chance. */
+/* An increase by this number between two readings is hardly chance. */
 #define COUNTED_MIN 100
 #define DENTRY_CACHE "dentry"
 #define SEGMENTS_MIN 3

@@ -44,7 +44,7 @@ struct kernel_evidence {
 
 /*
  * Finds the kind of object that increased most by /proc's counts, where the objects were not
- * followed; fills kernel->what and kernel->things. Returns false if there is none.
+ * followed; fills kernel->what and kernel->things. Returns false if none did by enough.
  */
 bool kernel_memory_counted(const struct kernel_evidence *evidence, struct diagnosed_kernel *kernel);
 
