@@ -257,7 +257,7 @@ static void expect_sampled_files(struct harness *harness, struct child *monitor,
 		files = json_object_get(sampled_wait(harness, monitor, pid, 0), "files");
 		kind = json_array_get(files, 0);
 	} while (!kind || number_at(kind, "added") < 10);
-	/* Its standard input, duplicated. */
+	/* One file, opened again and again. */
 	assert_string_equal(json_string_value(json_object_get(kind, "kind")), "/etc/*");
 	assert_int_equal(json_array_size(files), 1);
 }
