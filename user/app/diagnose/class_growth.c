@@ -444,17 +444,22 @@ static bool fills(const struct diagnosis_evidence *evidence,
 	       container->entries > entries_at_first(evidence, container);
 }
 
+const struct retained_path *diagnose_class_path(const struct retain_result *scan, uint32_t class)
+{
+	for (size_t i = 0; i < scan->paths.count; i++) {
+		if (scan->paths.items[i].class == class)
+			return &scan->paths.items[i];
+	}
+	return NULL;
+}
+
 /* Returns the filling container on the path of most objects of the class; NULL: none. */
 static const struct bounded_container *filling_on_path(const struct diagnosis_evidence *evidence,
 						       uint32_t class)
 {
 	const struct retain_result *last = evidence->scans[evidence->scan_count - 1];
-	const struct retained_path *path = NULL;
+	const struct retained_path *path = diagnose_class_path(last, class);
 
-	for (size_t i = 0; i < last->paths.count && !path; i++) {
-		if (last->paths.items[i].class == class)
-			path = &last->paths.items[i];
-	}
 	for (size_t i = 0; path && i < path->steps.count; i++) {
 		const struct bounded_container *container =
 			bounded_at(last, path->steps.items[i].address);
@@ -520,10 +525,12 @@ bool diagnose_find_filling(const struct diagnosis_evidence *evidence, struct dia
 	return true;
 }
 
-bool diagnose_is_filling(const struct retain_result *scan)
+bool diagnose_is_filling(const struct diagnosis_evidence *evidence)
 {
-	for (size_t i = 0; i < scan->bounded.count; i++) {
-		if (scan->bounded.items[i].entries < scan->bounded.items[i].limit)
+	const struct retain_result *last = evidence->scans[evidence->scan_count - 1];
+
+	for (size_t i = 0; i < last->bounded.count; i++) {
+		if (fills(evidence, &last->bounded.items[i]))
 			return true;
 	}
 	return false;

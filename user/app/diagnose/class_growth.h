@@ -60,9 +60,12 @@ bool diagnose_garbage_grew(const struct diagnosis_evidence *evidence, uint32_t c
  */
 bool diagnose_find_filling(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis);
 
-/* Returns whether the scan has a container that may still fill: it then needs paths to all growing
- * classes. */
-bool diagnose_is_filling(const struct retain_result *scan);
+/* Returns whether a container with a limit gained entries and is not full in the last scan; then
+ * paths to all growing classes are needed. There is one scan at least. */
+bool diagnose_is_filling(const struct diagnosis_evidence *evidence);
+
+/* Returns the scan's path to the class, or NULL; borrowed. */
+const struct retained_path *diagnose_class_path(const struct retain_result *scan, uint32_t class);
 
 /*
  * Returns whether growing classes are the program's, or are a large share of the reachable bytes:

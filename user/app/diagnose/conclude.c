@@ -311,11 +311,8 @@ static const struct retained_path *find_path(const struct diagnosis_evidence *ev
 		return is_looked_up(evidence, diagnosis) && scan->paths.count
 			       ? &scan->paths.items[0]
 			       : NULL;
-	for (size_t i = 0; diagnosis->class_count && i < scan->paths.count; i++) {
-		if (scan->paths.items[i].class == diagnosis->classes[0].class)
-			return &scan->paths.items[i];
-	}
-	return NULL;
+	return diagnosis->class_count ? diagnose_class_path(scan, diagnosis->classes[0].class)
+				      : NULL;
 }
 
 /* Finds native memory of garbage objects: their cleaner keeps it until a collection. */
@@ -507,9 +504,8 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 	conclude_unexplained(evidence, diagnosis);
 	conclude_unfollowed(evidence, diagnosis);
 	find_mapper(evidence, diagnosis);
+	conclude_filling(evidence, diagnosis); /* it may change which class is first */
 	diagnosis->path = find_path(evidence, diagnosis);
-	conclude_filling(evidence, diagnosis);
-	diagnosis->path = find_path(evidence, diagnosis); /* to the class that is first now */
 	find_awaited(evidence, diagnosis);
 	find_limit(evidence, diagnosis);
 	suggest(diagnosis);

@@ -40,6 +40,7 @@ static const struct kind {
 	 {"inotify_", "__x64_sys_inotify_", "__arm64_sys_inotify_", "fsnotify_"},
 	 THING_INOTIFY_WATCHES,
 	 true},
+	{"epoll items", {"ep_insert", "do_epoll_ctl"}, THING_EPOLL_ITEMS, false},
 	{"POSIX timers",
 	 {"do_timer_create", "alloc_posix_timer", "__x64_sys_timer_create"},
 	 THING_TIMERS,
@@ -49,7 +50,6 @@ static const struct kind {
 	 THING_RECORD_LOCKS,
 	 true},
 	{"names of files that do not exist", {"__d_alloc"}, THING_MAX_, true},
-	{"epoll items", {"ep_insert", "do_epoll_ctl"}, THING_EPOLL_ITEMS, false},
 	{"queued signals",
 	 {"__sigqueue_alloc", "sigqueue_alloc", "__send_signal"},
 	 THING_MAX_,
@@ -172,21 +172,38 @@ static void sum_up(const struct kernel_evidence *evidence, const struct kernel_r
 					    .exact = evidence->exact};
 }
 
+/* Returns the words for the things in /proc: of processes, only zombies are counted. */
+static const char *counted_name(const struct kind *kind)
+{
+	return kind->thing == THING_ZOMBIES ? "ended children that nobody waited for" : kind->words;
+}
+
+/* Returns both counts of /proc; known: both were read. */
+static struct diagnosed_count things_of(const struct kernel_evidence *evidence,
+					enum kernel_thing thing)
+{
+	if (thing == THING_MAX_ || !evidence->first || !evidence->last)
+		return (struct diagnosed_count){.known = false};
+	return (struct diagnosed_count){.known = evidence->first->of[thing].known &&
+						 evidence->last->of[thing].known,
+					.before = evidence->first->of[thing].count,
+					.now = evidence->last->of[thing].count};
+}
+
 static void name_kind(const struct kernel_evidence *evidence, struct diagnosed_kernel *kernel)
 {
 	const struct kind *kind = kind_of(kernel->function);
+	struct diagnosed_count things;
 
 	kernel->what = kind ? kind->words : NULL;
-	if (!kind || kind->thing == THING_MAX_ || !evidence->first || !evidence->last ||
-	    !evidence->first->of[kind->thing].known || !evidence->last->of[kind->thing].known)
+	if (!kind)
 		return;
-	kernel->things = (struct diagnosed_count){true, evidence->first->of[kind->thing].count,
-						  evidence->last->of[kind->thing].count};
+	things = things_of(evidence, kind->thing);
 	/* Processes have many objects: only zombies are counted. */
-	if (kind->thing == THING_ZOMBIES && count_grew(&kernel->things))
-		kernel->what = "ended children that nobody waited for";
-	else if (kind->thing == THING_ZOMBIES)
-		kernel->things.known = false;
+	if (!things.known || (kind->thing == THING_ZOMBIES && !count_grew(&things)))
+		return;
+	kernel->what = counted_name(kind);
+	kernel->things = things;
 }
 
 /* Returns whether a count in /proc contradicts the outstanding objects: frees were missed. */
@@ -223,26 +240,15 @@ bool kernel_memory_judge(const struct kernel_evidence *evidence, struct diagnose
 
 bool kernel_memory_counted(const struct kernel_evidence *evidence, struct diagnosed_kernel *kernel)
 {
-	static const char *const words[] = {
-		[THING_INOTIFY_WATCHES] = "inotify watches",
-		[THING_EPOLL_ITEMS] = "epoll items",
-		[THING_TIMERS] = "POSIX timers",
-		[THING_RECORD_LOCKS] = "record locks",
-		[THING_ZOMBIES] = "ended children that nobody waited for",
-	};
 	uint64_t most = COUNTED_MIN - 1;
 
-	_Static_assert(ARRAY_SIZE(words) == THING_MAX_, "words for every kind");
-	for (size_t i = 0; i < THING_MAX_ && evidence->first && evidence->last; i++) {
-		const struct diagnosed_count things = {.known = evidence->first->of[i].known &&
-								evidence->last->of[i].known,
-						       .before = evidence->first->of[i].count,
-						       .now = evidence->last->of[i].count};
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		const struct diagnosed_count things = things_of(evidence, kinds[i].thing);
 
-		if (!count_grew(&things) || things.now - things.before <= most)
+		if (!things.known || !count_grew(&things) || things.now - things.before <= most)
 			continue;
 		most = things.now - things.before;
-		kernel->what = words[i];
+		kernel->what = counted_name(&kinds[i]);
 		kernel->things = things;
 	}
 	return kernel->things.known;

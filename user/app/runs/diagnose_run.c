@@ -364,8 +364,8 @@ static int add_class_paths(const struct subject *subject, struct retain *retain,
 		evidence.scans[i] = &subject->scans[i];
 	evidence.scans[subject->scan_count] = result;
 	diagnose_find_classes(&evidence, &found);
-	wanted =
-		diagnose_is_filling(result) ? found.class_count : MIN(found.class_count, (size_t)1);
+	wanted = diagnose_is_filling(&evidence) ? found.class_count
+						: MIN(found.class_count, (size_t)1);
 	for (size_t i = 0; i < wanted && !error; i++)
 		error = add_path(retain, &result->classes.items[found.classes[i].class]);
 	return error;
