@@ -184,8 +184,8 @@ extern u32 site_walk(struct thread *thread, struct lm_ledger *ledger);
 #else
 /*
  * Python's frames follow the native ones, the outermost of which give way if space is short. The
- * walk's result goes through memory, whose contents the verifier does not track: otherwise it would
- * follow every way in which a walk ends through all later code.
+ * walk's result goes through memory, whose contents the verifier does not track. Otherwise the
+ * verifier would check all later code once for each outcome of a walk.
  */
 static __always_inline void walk_add_python(struct thread *thread, struct stack_walk *walk)
 {

@@ -308,7 +308,7 @@ int BPF_PROG(kernel_page_alloc, void *page, unsigned int order, unsigned int fla
 	return kernel_birth(ctx, (u64)page, page_size << (order & 31), LM_KERNEL_PAGES);
 }
 
-/* Most are process pages, whose frees do not count as untracked. */
+/* Most freed pages are pages of processes. Their frees do not count as untracked. */
 SEC("raw_tp/mm_page_free")
 int BPF_PROG(kernel_page_free, void *page)
 {

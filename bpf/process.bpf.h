@@ -165,7 +165,7 @@ static __noinline u32 process_open(struct task_struct *owner, lm_process_key key
 	return slot;
 }
 
-/* Returns the process whose heap `task` works on: a vfork child works on its parent's. */
+/* Returns the process that owns the heap of `task`: for a vfork child, its parent. */
 static __always_inline struct task_struct *heap_owner(struct task_struct *task)
 {
 	struct task_struct *owner = BPF_CORE_READ(task, mm, owner);

@@ -191,8 +191,8 @@ static __always_inline void trail_settle(struct thread *thread)
 }
 
 /*
- * Returns whether the window holds the words of a frame whose stack pointer is `offset` above its
- * beginning, and copies them.
+ * Copies the words of the frame with its stack pointer `offset` bytes above the window's beginning.
+ * Returns false if the window does not contain them.
  */
 static __always_inline bool window_has(const struct unwind_trail *trail, u64 offset, u32 span,
 				       u64 *word)

@@ -272,7 +272,7 @@ struct lm_range {
 /* How a walk ended. */
 enum lm_walk_end {
 	LM_WALK_ROOT,	    /* at the outermost frame */
-	LM_WALK_NO_ROWS,    /* in code whose unwind rows are not loaded (yet) */
+	LM_WALK_NO_ROWS,    /* in code without loaded unwind rows */
 	LM_WALK_NO_FDE,	    /* in code without unwind information whose frame pointer led nowhere */
 	LM_WALK_UNREADABLE, /* the stack was unreadable there */
 	LM_WALK_UNSUPPORTED, /* at a rule that rows cannot express */
@@ -495,9 +495,9 @@ enum lm_arguments {
 /* Fixed point of sampling weights: site counters count 1/2^16 blocks and bytes in sampling mode. */
 #define LM_WEIGHT_SHIFT 16
 
-/* Site 0 takes every block without a site of its own. */
+/* Site 0 collects the blocks without a site. */
 #define LM_SITE_LOST 0u
-/* Ledger slot 0 takes the events of processes that got no slot. */
+/* Ledger slot 0 collects the events of processes without a slot. */
 #define LM_SLOT_LOST 0u
 
 _Static_assert(sizeof(struct lm_python) == 28, "ABI");

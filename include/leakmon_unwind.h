@@ -86,7 +86,7 @@ static __always_inline enum lm_walk_end lm_row_cfa(struct lm_unwind_row row, __u
 	}
 }
 
-/* Sets the return address's place on processors whose calls put it in a register. */
+/* Sets the location of the return address on processors with a link register. */
 static __always_inline void lm_row_link(struct lm_unwind_row row, struct lm_caller *caller)
 {
 	__u64 fp_offset = (__u64)((__s64)row.fp_words * (__s64)LM_WORD);

@@ -16,8 +16,8 @@ static json_int_t figure(json_t *report, const char *key)
 }
 
 /*
- * Returns the number of descriptors of this kind whose call stack has the function; NULL: of any
- * kind.
+ * Returns the number of descriptors of the kind with the function in their call stack. A kind of
+ * NULL matches all kinds.
  */
 static json_int_t opened_by(json_t *process, const char *function, const char *kind)
 {

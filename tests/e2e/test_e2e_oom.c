@@ -283,7 +283,7 @@ static void a_monitor_that_gets_no_more_memory_writes_its_last_snapshot(void **s
 	group_remove(place);
 }
 
-/* Fills memory as far as the kernel permits, which evicts droppable memory. */
+/* Fills memory up to the limit. The kernel evicts droppable memory on the way. */
 static void fill_up(const struct place *place)
 {
 	bool unified = !strcmp(place->limit, "memory.max");

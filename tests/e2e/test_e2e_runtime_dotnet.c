@@ -646,7 +646,7 @@ static void a_busy_program_is_counted_exactly_or_marked_inexact(void **state)
 	assert_true(exact > 0);
 }
 
-/* Planted objects in a program whose libraries lack most types of the other stories (.NET 10). */
+/* Counts planted objects in a trimmed program: .NET 10, without most types of the other stories. */
 static void objects_of_a_trimmed_program_are_counted(void **state)
 {
 	static const struct {

@@ -180,7 +180,7 @@ struct dump {
 	long objects;
 };
 
-/* Types whose objects do not come and go after the dump. */
+/* Returns whether objects of the type neither appear nor disappear after the dump. */
 static bool is_compared(const char *type)
 {
 	return !strcmp(type, "OBJECT") || !strcmp(type, "STRUCT") || !strcmp(type, "REGEXP");

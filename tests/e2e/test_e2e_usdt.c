@@ -68,8 +68,8 @@ static int runs_wanted(void)
 }
 
 /*
- * Returns the minimum of runs whose limits hold the truth. 95 % of them should; fewer than 93 of
- * 100 over 1,000 runs, 90 over 100, or 15 of 20 hardly ever do.
+ * Returns the minimum number of runs with the true value within their limits. The limits are for
+ * 95 % of the runs. Fewer than 93 % of 1,000 runs, 90 % of 100, or 15 of 20 are very unlikely.
  */
 static int fewest_of(int runs)
 {
